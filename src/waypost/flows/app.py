@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from waypost.errors import MachineError
 
 if TYPE_CHECKING:
-    import apsw
-
+    from waypost.machine.store.database import Store
     from waypost.rules.prices import PriceTable
 
 
@@ -78,20 +77,20 @@ class App:
     """What flows work with; opened on first use, closed by ``close``."""
 
     world: World
-    _store: apsw.Connection | None = field(default=None)
+    _store: Store | None = field(default=None)
 
-    def store(self) -> apsw.Connection | None:
+    def store(self) -> Store | None:
         """Return the store, or None where none was made yet."""
         return self._open(create=False)
 
-    def made_store(self) -> apsw.Connection:
+    def made_store(self) -> Store:
         """Return the store, making it with its key where there is none."""
         store = self._open(create=True)
         if store is None:
             raise MachineError("store_damaged", "the store could not be made")
         return store
 
-    def _open(self, *, create: bool) -> apsw.Connection | None:
+    def _open(self, *, create: bool) -> Store | None:
         from waypost.machine.store.database import open_store
 
         if self._store is None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from waypost.errors import MachineError
 from waypost.flows.app import App, World
+from waypost.flows.history import readable, searched_text
 from waypost.flows.projects import ProjectFinder
 from waypost.flows.reading import DECODER, ENCODER, TASK_DECODER, ReadResult, ReadTask, read_file
 from waypost.machine import files
@@ -24,9 +25,7 @@ from waypost.machine.store import search, settling, turns
 from waypost.machine.store.database import guarded, transaction
 from waypost.machine.store.words import Words
 from waypost.machine.store.writing import IngestWriter, KnownFile, path_hash
-from waypost.plugins.harnesses.payloads import leaves
 from waypost.plugins.registry import TRANSCRIPT_READERS, transcript_reader
-from waypost.records.transcript import ReadableTurn
 
 if TYPE_CHECKING:
     from waypost.machine.workers import Worker
@@ -442,7 +441,10 @@ class IngestPass:
             if self._stop():
                 return False
             with transaction(self.store):
-                search.add(self.store, [(turn.number, _text(turn, harness)) for turn, harness in batch])
+                search.add(
+                    self.store,
+                    [(turn.number, searched_text(readable(turn, harness))) for turn, harness in batch],
+                )
 
     def _tell(self, stage: str, done: int, total: int) -> None:
         if self._progress is None:
@@ -457,28 +459,6 @@ def work(task: bytes) -> Iterator[bytes]:
     """What a reading worker does with a task."""
     for result in read_file(TASK_DECODER.decode(task)):
         yield ENCODER.encode(result)
-
-
-def readable(turn: turns.StoredTurn, harness: str) -> ReadableTurn:
-    """Return the readable form of a stored turn: from its raw record, or as kept over the cap."""
-    from waypost.plugins.harnesses.claude_code.render import unproject
-    from waypost.records.transcript import TurnFlag
-
-    if turn.flags & TurnFlag.PROJECTED:
-        return unproject(turn.extras).turn
-    if turn.raw is None:
-        return ReadableTurn(text="")
-    return transcript_reader(harness).render(turn.raw, part=turn.part, extras=turn.extras)
-
-
-def _text(turn: turns.StoredTurn, harness: str) -> str:
-    """Return what the index reads of a stored turn."""
-    shown = readable(turn, harness)
-    parts = [shown.text]
-    if shown.tool is not None:
-        parts.extend(leaves(shown.tool.input))
-        parts.append(shown.tool.result or "")
-    return "\n".join(part for part in parts if part)
 
 
 def ingest(

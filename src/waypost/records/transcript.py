@@ -125,7 +125,7 @@ class UsageDraft(msgspec.Struct, array_like=True, gc=False):
 
     ``input`` is uncached input; the classes are disjoint except ``reasoning``, which is part of
     ``output``. ``turn_key`` and ``total`` serve the copied-history rules of harnesses whose usage
-    records carry no response id.
+    records carry no response id. ``mirrored``: written a second time beside the file it belongs to.
     """
 
     session: str
@@ -144,6 +144,7 @@ class UsageDraft(msgspec.Struct, array_like=True, gc=False):
     last_offset: int
     turn_key: int | None
     total: int | None
+    mirrored: bool = False
 
 
 class SearchDraft(msgspec.Struct, array_like=True, frozen=True, gc=False):

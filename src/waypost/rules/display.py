@@ -41,6 +41,8 @@ _ALWAYS = (
     "\U00040000-\U000e00ff\U000e01f0-\U0010ffff"
 )
 _SUSPECT = re.compile(f"[{_ALWAYS}{_NON_JOINER}{_JOINER}{_SELECTORS}]")
+# The same for ASCII text: a set within one byte is searched several times faster.
+_SUSPECT_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _JOINING_LETTER = re.compile(
     "[\u0620-\u06dc\u06de-\u070e\u0710-\u077f\u08a0-\u08e1\u08e3-\u0dff\u0f00-\u109f"
     "\u1780-\u17b3\u17b6-\u17ff\u1807-\u180a\u1810-\u18af\ua840-\ua87f\ua8e0-\ua8ff]"
@@ -57,7 +59,7 @@ _SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
 def neutralise(text: str) -> str:
     """The text with every acting or invisible character made visible; the same object if there is none."""
-    if _SUSPECT.search(text) is None:
+    if (_SUSPECT_ASCII if text.isascii() else _SUSPECT).search(text) is None:
         return text
     shown = _SUSPECT.sub(_replacement, text)
     return text if shown == text else shown

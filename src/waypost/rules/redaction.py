@@ -82,13 +82,13 @@ OPAQUE_RUN = "opaque-run"
 
 # A value that stands for something else: a variable, a template, a mask, an ellipsis, a file.
 _REFERENCE = re.compile(
-    r"\$[A-Za-z_({\[0-9@*]|<[^<>]*>|%[({sdr]|\{|\[|(?:~|\.{1,2})?/[^/+=]*/|~|\.{1,2}/|sha[0-9]{1,3}[:-]|"
+    r"\$[A-Za-z_({\[0-9@*]|#[0-9a-fA-F]{3,8}$|\(|<[^<>]*>|%[({sdr]|\{|\[|(?:~|\.{1,2})?/[^/+=]*/|~|\.{1,2}/|sha[0-9]{1,3}[:-]|"
     r"(?:process|import|os|env|ENV|self|this|config|settings|secrets|vars|ctx|args|opts|options|params|req|"
     r"request|data|props|var|local|module|github)\.[A-Za-z_]"
 )
 _TEMPLATE = re.compile(r"\$[{(]|\{\{|\.\.\.|…|\*\*\*|://|\[(?:redacted|dropped):")
 _MASKED = re.compile(r"\[(?:redacted|dropped):|\.\.\.|…|\*{3}|\$\{|\$\(|\{\{|^[<$%{*]|^\[")
-_WORDS = re.compile(r"[A-Za-z]+(?:[-_.:/ ]+[A-Za-z]+)*[-_]?[0-9]{0,2}")
+_WORDS = re.compile(r"_*[A-Za-z]+(?:[-_.:/ ]+[A-Za-z]+)*[-_]?[0-9]{0,2}")
 _PLACEHOLDER = re.compile(
     r"your|change|replace|insert|example|sample|placeholder|dummy|password|passwd|passphrase|secret|token|"
     r"credential|undefined|required|optional|redacted|masked|hidden|unknown|default|bearer|string|x{4}|"
@@ -104,7 +104,8 @@ _CONNECTION = re.compile(
 
 
 _OPAQUE = re.compile(
-    r"(?=.{8})(?=[0-9]*+[^0-9])(?:(?=(?:[^0-9]*+[0-9]){3})|(?=[^0-9]*+[0-9])(?=[\w.-]*+[^\w.-]))", re.DOTALL
+    r"(?=.{8})(?=[^A-Za-z]*+[A-Za-z])(?:(?=(?:[^0-9]*+[0-9]){3})|(?=[^0-9]*+[0-9])(?=[\w.-]*+[^\w.-]))",
+    re.DOTALL,
 )
 
 _OPENING = frozenset("([{<")
@@ -131,12 +132,15 @@ def _is_opaque(value: str) -> bool:
     return _OPAQUE.match(value) is not None and len(set(value)) >= 6
 
 
+# The whole token must read as words: what follows a real one without a gap must not excuse it.
+_STAND_IN = re.compile(r"[A-Za-z]{2,8}[-_](?:[A-Za-z]{2,8}[0-9]{0,2}[-_]){0,2}" + _WORDS.pattern)
+
+
 def _whole(text: str, match: re.Match[str]) -> Span | None:
     """Masks the secret of a token whose prefix already proves what it is, unless it is a stand-in."""
     start, end = match.span("secret")
     value = text[start:end]
-    tail = value[-24:]
-    if len(set(tail[4:])) < 5 or (("-" in tail or "_" in tail) and _is_placeholder(tail)):
+    if len(set(value[4:])) < 5 or (_STAND_IN.fullmatch(value) and _PLACEHOLDER.search(value)):
         return None
     return start, end
 
@@ -293,9 +297,14 @@ def _token(name: str, anchor: str, pattern: str, judge: Judge = _whole) -> Rule:
     return Rule(name, re.compile(rf"(?P<secret>{pattern})"), (anchor,), judge)
 
 
-def _folded(name: str, anchors: tuple[str, ...], pattern: str, judge: Judge) -> Rule:
-    """A rule whose words are written in any letter case."""
-    return Rule(name, re.compile(pattern), anchors, judge, folded=True)
+def _part(name: str, anchor: str, pattern: str, judge: Judge) -> Rule:
+    """A rule that masks only the part of its match that the pattern calls the secret."""
+    return Rule(name, re.compile(pattern), (anchor,), judge)
+
+
+def _folded(name: str, anchor: str, pattern: str, judge: Judge) -> Rule:
+    """The same for words written in any letter case."""
+    return Rule(name, re.compile(pattern), (anchor,), judge, folded=True)
 
 
 _ASSIGNMENT = (
@@ -312,7 +321,7 @@ _KEY = "(?:" + "|".join(rf"(?<={owner}[_-]key)|(?<={owner}key)" for owner in _KE
 
 def _assignment(anchor: str, rest: str = "") -> Rule:
     """A rule for `name = value` in the notations of shells, code, JSON, YAML, INI and XML."""
-    return _folded("assignment", (anchor,), rf"(?P<keyword>{anchor}{rest}){_ASSIGNMENT}", _assigned)
+    return _folded("assignment", anchor, rf"(?P<keyword>{anchor}{rest}){_ASSIGNMENT}", _assigned)
 
 
 _FLAG = (
@@ -327,23 +336,27 @@ _PEM = (
     r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<body>[^-]*+(?:-(?!----)[^-]*+)*+)(?P<footer>-----END[ A-Z0-9]{0,48}-----)?"
 )
+_URL_PASSWORD = r"://[^\s/:@\"'`<>?#\\\[\]]{0,256}+:(?P<secret>[^\s/\"'`<>?#\\]{1,512})@(?=[^\s@])"
+_NETRC = (
+    r"login\s{1,8}+[^\s\"]{1,256}+\s{1,8}+(?:account\s{1,8}+\S{1,256}+\s{1,8}+)?"
+    r"password\s{1,8}+(?P<secret>\S{1,512}+)"
+)
+_CURL_USER = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'/\[]{1,64}+:(?P<secret>[^\s\"'/\\]{2,512}+)"
+_AWS_SECRET = r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])"
+_BASE64URL = "[A-Za-z0-9_-]"
 
+# No rule is named so that its mask, with a value after it, would read as an assignment.
 # Specific families stand before general ones: of two rules on one place, the first names the mask.
 RULES: tuple[Rule, ...] = (
     Rule("private-key", re.compile(_PEM), ("-----BEGIN ",), _pem),
     _token("aws-access-key-id", "AKIA", r"AKIA[A-Z0-9]{16}"),
     # Half of the alphabet could spell a word after ASIA ("ASIAPACIFIC…"), so it needs a digit.
     _token("aws-access-key-id", "ASIA", r"ASIA(?=[A-Z]{0,15}[0-9])[A-Z0-9]{16}"),
-    Rule(
-        "aws-secret-key",
-        re.compile(r"AKIA[A-Z0-9]{16}\W{1,8}(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])"),
-        ("AKIA",),
-        _whole,
-    ),
+    _part("aws-secret", "AKIA", rf"AKIA[A-Z0-9]{{16}}\W{{1,8}}{_AWS_SECRET}", _whole),
     _folded(
-        "aws-secret-key",
-        ("secret",),
-        r"secret[_-]?(?:access)?[_-]?key[^a-z0-9/+\n]{1,12}(?P<secret>[a-z0-9/+]{40})(?![a-z0-9/+])",
+        "aws-secret",
+        "secret",
+        rf"secret[_-]?(?:access)?[_-]?key[^a-z0-9/+\n]{{1,12}}{_AWS_SECRET}",
         _whole,
     ),
     _token("github-token", "gh", r"gh[pousr]_[A-Za-z0-9]{30,}+"),
@@ -351,13 +364,14 @@ RULES: tuple[Rule, ...] = (
     _token("gitlab-token", "glpat-", r"glpat-[A-Za-z0-9_.-]{18,}+"),
     _token("slack-token", "xox", r"xox[a-z]-[A-Za-z0-9-]{10,}+"),
     _token("slack-token", "xapp-", r"xapp-[0-9]-[A-Za-z0-9-]{10,}+"),
-    Rule(
+    _part(
         "slack-webhook",
-        re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_-]{20,}+)"),
-        ("hooks.slack.com/",),
+        "hooks.slack.com/",
+        r"hooks\.slack\.com/[a-z]{1,12}/(?P<secret>[A-Za-z0-9/_-]{20,}+)",
         _whole,
     ),
-    _token("stripe-key", "k_live_", r"(?<=[srp])k_live_[A-Za-z0-9]{10,}+"),
+    _token("stripe-key", "sk_live_", r"sk_live_[A-Za-z0-9]{10,}+"),
+    _token("stripe-key", "rk_live_", r"rk_live_[A-Za-z0-9]{10,}+"),
     _token("stripe-webhook", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}+"),
     _token("anthropic-key", "sk-ant-", r"sk-ant-[a-z]{1,8}[0-9]{0,4}-[A-Za-z0-9_-]{16,}+"),
     _token("openai-key", "sk-", r"sk-(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}+"),
@@ -373,7 +387,7 @@ RULES: tuple[Rule, ...] = (
     _token("twilio-token", "SK", r"SK[0-9a-f]{32}(?![0-9a-f])"),
     _token("groq-token", "gsk_", r"gsk_[A-Za-z0-9]{40,}+"),
     _token("xai-token", "xai-", r"xai-[A-Za-z0-9]{60,}+"),
-    _token("digitalocean-token", "_v1_", r"(?<=do[opr])_v1_[a-f0-9]{64}"),
+    _token("digitalocean-token", "dop_v1_", r"dop_v1_[a-f0-9]{64}"),
     _token("supabase-token", "sb_secret_", r"sb_secret_[A-Za-z0-9_-]{20,}+"),
     _token("atlassian-token", "ATATT3", r"ATATT3[A-Za-z0-9_=-]{50,}+"),
     _token("age-identity", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
@@ -381,49 +395,26 @@ RULES: tuple[Rule, ...] = (
     _token(
         "jwt",
         "eyJ",
-        rf"{_left('eyJ', 'A-Za-z0-9_-')}[A-Za-z0-9_-]{{5,}}+\.[A-Za-z0-9_-]{{4,}}+\.[A-Za-z0-9_-]{{10,}}+",
+        rf"{_left('eyJ', 'A-Za-z0-9_-')}{_BASE64URL}{{5,}}+\.{_BASE64URL}{{4,}}+\.{_BASE64URL}{{10,}}+",
     ),
     # A header glued to a word is found from the payload, which begins with a dot.
     _token("jwt", ".eyJ", r"\.eyJ[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{10,}+", _jwt_header),
-    Rule(
-        "url-password",
-        re.compile(r"://[^\s/:@\"'`<>?#\\\[\]]{0,256}+:(?P<secret>[^\s/\"'`<>?#\\]{1,512})@(?=[^\s@])"),
-        ("://",),
-        _placed,
-    ),
-    Rule(
-        "url-user",
-        re.compile(r"://(?P<secret>[A-Za-z0-9_.-]{20,256}+)(?::(?:x-oauth-basic)?)?@"),
-        ("://",),
-        _opaque,
-    ),
-    _folded("authorization", ("authorization",), _AUTHORIZATION, _credential),
-    _folded("bearer", ("bearer ",), r"bearer (?P<secret>[a-z0-9._~+/=-]{16,}+)", _opaque),
-    _folded(
-        "netrc",
-        ("login",),
-        r"login\s{1,8}+[^\s\"]{1,256}+\s{1,8}+(?:account\s{1,8}+\S{1,256}+\s{1,8}+)?password\s{1,8}+(?P<secret>\S{1,512}+)",
-        _after_word("machine", "default"),
-    ),
-    _folded(
-        "curl-user",
-        ("-u",),
-        r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'/]{1,64}+:(?P<secret>[^\s\"'/\\]{2,512}+)",
-        _after_word("curl "),
-    ),
-    Rule(
-        "pgpass",
-        re.compile(r":5432:[^\s:]{1,64}+:[^\s:]{1,64}+:(?P<secret>[^\s:\"'\\]{2,512}+)"),
-        (":5432:",),
-        _placed,
+    _part("url-password", "://", _URL_PASSWORD, _placed),
+    _part("url-user", "://", r"://(?P<secret>[A-Za-z0-9_.-]{20,256}+)(?::(?:x-oauth-basic)?)?@", _opaque),
+    _folded("authorization", "authorization", _AUTHORIZATION, _credential),
+    _folded("bearer", "bearer ", r"bearer (?P<secret>[a-z0-9._~+/=-]{16,}+)", _opaque),
+    _folded("netrc", "login", _NETRC, _after_word("machine", "default")),
+    _folded("curl-user", "-u", _CURL_USER, _after_word("curl ")),
+    _part(
+        "pgpass", ":5432:", r":5432:[^\s:\[]{1,64}+:[^\s:\[]{1,64}+:(?P<secret>[^\s:\"'\\]{2,512}+)", _placed
     ),
     _folded(
         "docker-auth",
-        ("auth",),
+        "auth",
         r"auth\\?\"\s{0,4}:\s{0,4}\\?\"(?P<secret>[a-z0-9+/]{12,}+={0,2})\\?\"",
         _opaque,
     ),
-    _folded("flag", ("--",), _FLAG, _flagged),
+    _folded("flag", "--", _FLAG, _flagged),
     _assignment("pass", "(?:word|wd|phrase|(?<=[_-]pass))"),
     _assignment("pwd"),
     _assignment("secret"),

@@ -33,6 +33,7 @@ class Sighting(NamedTuple):
     native_id: str
     path: str
     output: int
+    mirrored: bool = False
 
 
 class Attribution(NamedTuple):
@@ -42,8 +43,9 @@ class Attribution(NamedTuple):
     largest: Sighting
 
 
-def _rank(one: Sighting) -> tuple[int, int, int, str, str]:
+def _rank(one: Sighting) -> tuple[bool, int, int, int, str, str]:
     return (
+        one.mirrored,
         one.at if one.at is not None else _LATE,
         one.opened_at if one.opened_at is not None else _LATE,
         one.ended_at if one.ended_at is not None else _LATE,
@@ -55,11 +57,12 @@ def _rank(one: Sighting) -> tuple[int, int, int, str, str]:
 def attribute(sightings: Sequence[Sighting]) -> Attribution:
     """Decide who owns a response and which record of it is complete.
 
-    Owner: the earliest record time (older versions stamp copies with the time of copying); then the
-    file that was opened first (a fork's first line is later than the times it copies); then the
-    session that ended first; then the native id; then the path, so that a session's main file comes
-    before its sub-agents'. Largest: the most output tokens, the owner's figures on a tie, since a
-    streaming snapshot always shows less output than the final record.
+    Owner: never a mirrored sighting where there is another; the earliest record time (older versions
+    stamp copies with the time of copying); then the file that was opened first (a fork's first line is
+    later than the times it copies); then the session that ended first; then the native id; then the
+    path, so that a session's main file comes before its sub-agents'. Largest: the most output tokens,
+    the owner's figures on a tie, since a streaming
+    snapshot always shows less output than the final record.
     """
     ordered = sorted(sightings, key=_rank)
     owner = ordered[0]

@@ -140,6 +140,26 @@ def test_overlapping_findings_become_one_mask_named_by_the_more_specific_rule() 
     assert result.text == "aws_token = '[redacted:aws-access-key-id]'"
 
 
+@pytest.mark.parametrize("rule", sorted({rule.name for rule in RULES}))
+@pytest.mark.parametrize("after", [" ", "=", ": ", '": "', " = '", "@", "", "/", ":"])
+def test_a_mask_is_never_taken_for_the_name_of_a_secret(rule: str, after: str) -> None:
+    mask = f"[redacted:{rule}]"
+    text = f"{mask}{after}2f1c9d0e8b7a6f5e4d3c2b1a09f8e7d6c5b4a392 x"
+    assert redact(text).text is text
+    for before in (
+        "curl -u ",
+        "h:5432:",
+        "https://",
+        "https://user:",
+        "Bearer ",
+        "--token ",
+        "token=",
+        "password: '",
+    ):
+        text = f"{before}{mask}{after}{mask}@h"
+        assert redact(text).text is text
+
+
 @given(spliced)
 @settings(max_examples=400, deadline=None)
 def test_redacting_twice_changes_nothing_more(text: str) -> None:

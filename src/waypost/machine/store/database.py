@@ -15,12 +15,15 @@ import contextlib
 import importlib.resources
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import apsw
 
 from waypost.errors import MachineError, RefusedError, SchemaError
 from waypost.machine import files, keys
+
+#: An open store, for those who pass it on without speaking SQL.
+Store: TypeAlias = apsw.Connection
 
 CIPHER: Final = "aegis"
 BUSY_MS: Final = 10_000
@@ -142,6 +145,17 @@ def _open_either(home: Path, path: Path, key: bytes, *, new: bool) -> apsw.Conne
     if staged is not None:
         keys.discard_next(home)
     return connection
+
+
+def check_key(path: Path, key: bytes) -> None:
+    """Check that a key opens the store at a path, read only. Errors: ``key_wrong``."""
+    with guarded():
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            _key_pragmas(connection, key)
+            connection.execute("SELECT count(*) FROM sqlite_schema").get  # noqa: B018 - reads page 1
+        finally:
+            connection.close()
 
 
 def _check_header(path: Path) -> None:

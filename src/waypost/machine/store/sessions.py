@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import apsw
 
+from waypost.machine.store.rows import fetch
 from waypost.machine.store.words import PROJECT, SESSION, ProjectFacts, SessionFacts, Words
 from waypost.records.transcript import Tokens
 
@@ -93,6 +94,19 @@ def by_key(connection: apsw.Connection, key: str) -> StoredSession | None:
     return _session(row) if row is not None else None
 
 
+def by_row(connection: apsw.Connection, row: int) -> StoredSession:
+    """Return the session of a row that another row names."""
+    return _session(fetch(connection, f"{_SESSION} WHERE s.id = ?", (row,))[0])
+
+
+def titles(connection: apsw.Connection) -> list[tuple[int, str, str | None]]:
+    """Return row, key and title of every session."""
+    return [
+        (row[0], row[1], SESSION.decode(row[2]).title)
+        for row in fetch(connection, "SELECT id, key, sealed FROM session")
+    ]
+
+
 def by_prefix(connection: apsw.Connection, start: str) -> list[StoredSession]:
     """Return up to two sessions whose key starts so; one is an answer, two an ambiguity."""
     rows = connection.execute(
@@ -172,7 +186,7 @@ def counters(connection: apsw.Connection, rows: Sequence[int]) -> dict[int, Coun
     for row in connection.execute(
         "SELECT e.session_id, count(*), sum(e.outcome = 2), sum(e.denied) FROM execution e"
         " LEFT JOIN file_session f ON f.session_id = e.session_id AND f.file_id = e.file_id"
-        f" WHERE e.session_id IN ({marks}) AND (e.offset < 0 OR e.offset > coalesce(f.copied_until, -1))"
+        f" WHERE e.session_id IN ({marks}) AND (e.offset < 0 OR e.offset > coalesce(f.shared_until, -1))"
         " GROUP BY e.session_id"
     ):
         found[row[0]] = found[row[0]]._replace(

@@ -14,6 +14,7 @@ from typing import Final
 import apsw
 
 from waypost.machine.store.payloads import unseal
+from waypost.machine.store.rows import fetch
 from waypost.machine.store.words import FILE, PROJECT
 from waypost.records.ids import session_key
 from waypost.records.transcript import Origin, TurnFlag
@@ -71,19 +72,17 @@ def _shared_keys(connection: apsw.Connection, touched: Sequence[int]) -> set[int
 
 
 def _attribute(connection: apsw.Connection, key: int) -> set[int]:
-    rows = list(
-        connection.execute(
-            "SELECT u.id, u.session_id, u.at, fs.opened_at, s.ended_at, s.native_id, f.sealed, u.output,"
-            " u.counted, u.owner FROM usage_entry u JOIN session s ON s.id = u.session_id"
-            " JOIN source_file f ON f.id = u.file_id"
-            " LEFT JOIN file_session fs ON fs.session_id = u.session_id AND fs.file_id = u.file_id"
-            " WHERE u.key = ?",
-            (key,),
-        )
+    rows = fetch(
+        connection,
+        "SELECT u.id, u.session_id, u.at, fs.opened_at, s.ended_at, s.native_id, f.sealed, u.output,"
+        " u.counted, u.owner, u.mirrored FROM usage_entry u JOIN session s ON s.id = u.session_id"
+        " JOIN source_file f ON f.id = u.file_id"
+        " LEFT JOIN file_session fs ON fs.session_id = u.session_id AND fs.file_id = u.file_id"
+        " WHERE u.key = ?",
+        (key,),
     )
     sightings = [
-        Sighting(row[0], row[1], row[2], row[3], row[4], row[5], FILE.decode(row[6]).relative, row[7])
-        for row in rows
+        Sighting._make((*row[:6], FILE.decode(row[6]).relative, row[7], bool(row[10]))) for row in rows
     ]
     found = attribute(sightings)
     changed: set[int] = set()
@@ -206,21 +205,29 @@ def _copied_counters(connection: apsw.Connection, session: int) -> None:
     """
     run = connection.execute
     for (file_id,) in list(run("SELECT file_id FROM file_session WHERE session_id = ?", (session,))):
-        until = run(
-            "SELECT coalesce(max(last_offset), -1) FROM usage_entry WHERE session_id = ? AND file_id = ?"
-            " AND counted = 0",
+        until = shared = -1
+        for counted, owner, last in fetch(
+            connection,
+            "SELECT counted, owner, last_offset FROM usage_entry WHERE session_id = ? AND file_id = ?"
+            " AND mirrored = 0 ORDER BY first_offset",
             (session, file_id),
-        ).get
-        counts = run(
+        ):
+            if counted:
+                break
+            until = max(until, last)
+            if owner != session:
+                shared = max(shared, last)
+        counts = fetch(
+            connection,
             "SELECT count(*), coalesce(sum(flags & ?1 AND origin = ?2), 0),"
             " coalesce(sum(flags & ?1 AND origin <> ?2), 0) FROM turn WHERE session_id = ?3 AND file_id = ?4"
             " AND offset <= ?5",
             (_PROMPT, _HUMAN, session, file_id, until),
-        ).fetchall()[0]
+        )[0]
         run(
-            "UPDATE file_session SET copied_until = ?, copied_turns = ?, copied_prompts = ?,"
-            " copied_automated = ? WHERE session_id = ? AND file_id = ?",
-            (until, *counts, session, file_id),
+            "UPDATE file_session SET copied_until = ?, shared_until = ?, copied_turns = ?,"
+            " copied_prompts = ?, copied_automated = ? WHERE session_id = ? AND file_id = ?",
+            (until, shared, *counts, session, file_id),
         )
 
 

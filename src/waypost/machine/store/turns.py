@@ -9,6 +9,7 @@ import apsw
 
 from waypost.machine.store.payloads import unseal
 from waypost.machine.store.rows import fetch
+from waypost.machine.store.sessions import StoredSession, by_row
 from waypost.machine.store.words import FILE, Words
 
 _TURN: Final = (
@@ -219,6 +220,13 @@ def events_of(connection: apsw.Connection, words: Words, session_row: int) -> li
         (session_row,),
     )
     return [StoredEvent._make((*row[:4], words.text(row[4]), *row[5:])) for row in rows]
+
+
+def place(connection: apsw.Connection, turn: StoredTurn) -> tuple[StoredSession, StoredFile]:
+    """Return the session and the file of a turn."""
+    session = by_row(connection, turn.session_row)
+    file = next(one for one in files_of(connection, turn.session_row) if one.id == turn.file_id)
+    return session, file
 
 
 def kept(

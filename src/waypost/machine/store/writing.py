@@ -29,7 +29,7 @@ _TURN: Final = (
 _USAGE: Final = """
 INSERT INTO usage_entry(file_id, session_id, key, at, model, input, output, cache_read, cache_write_5m,
     cache_write_1h, reasoning, web_stated, web_observed, final, first_offset, last_offset, turn_key, total,
-    owner) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,0,?13,?14,?15,?16,?17,?2)
+    mirrored, owner) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,0,?13,?14,?15,?16,?17,?18,?2)
 ON CONFLICT(key, session_id, file_id) DO UPDATE SET
     input = iif(excluded.output > output, excluded.input, input),
     cache_read = iif(excluded.output > output, excluded.cache_read, cache_read),
@@ -393,6 +393,7 @@ class IngestWriter:
             draft.last_offset,
             draft.turn_key,
             draft.total,
+            int(draft.mirrored),
         )
 
     def _executions(

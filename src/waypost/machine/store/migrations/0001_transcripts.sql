@@ -66,7 +66,8 @@ CREATE INDEX source_file_by_tag ON source_file(tag);
 CREATE INDEX source_file_by_inode ON source_file(inode);
 
 -- What one file says of one session. The counters are of everything in the file; copied_* of them
--- lie before copied_until, the offset up to which the file repeats another session.
+-- lie before copied_until, the offset up to which the file repeats what another file says.
+-- shared_until: the offset up to which it repeats another session.
 CREATE TABLE file_session (
     file_id           INTEGER NOT NULL REFERENCES source_file(id),
     session_id        INTEGER NOT NULL REFERENCES session(id),
@@ -77,6 +78,7 @@ CREATE TABLE file_session (
     automated_prompts INTEGER NOT NULL DEFAULT 0,
     queued_prompts    INTEGER NOT NULL DEFAULT 0,
     copied_until      INTEGER NOT NULL DEFAULT -1,
+    shared_until      INTEGER NOT NULL DEFAULT -1,
     copied_turns      INTEGER NOT NULL DEFAULT 0,
     copied_prompts    INTEGER NOT NULL DEFAULT 0,
     copied_automated  INTEGER NOT NULL DEFAULT 0,
@@ -123,6 +125,7 @@ CREATE TABLE usage_entry (
     last_offset    INTEGER NOT NULL,
     turn_key       INTEGER,
     total          INTEGER,
+    mirrored       INTEGER NOT NULL DEFAULT 0,   -- a second writing beside the file it belongs to
     counted        INTEGER NOT NULL DEFAULT 1,   -- this row is the one that counts
     owner          INTEGER NOT NULL              -- session that pays
 );

@@ -6,7 +6,6 @@ rendered once, at ingestion (``project``), and kept in that form with its hash a
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
 import msgspec
@@ -21,33 +20,11 @@ from waypost.records.transcript import (
     ReadableTurn,
 )
 from waypost.rules.excerpts import excerpt
+from waypost.rules.timestamps import parse_ms
 
 _FEEDBACK: Final = "the user said:\n"
 _PLAIN: Final = msgspec.json.Decoder(str)
 _BLOCKS: Final = msgspec.json.Decoder(list[Block])
-
-
-class Projection(msgspec.Struct, array_like=True):
-    """What is kept of a record over the cap: its readable form, its hash, the reader's notes."""
-
-    turn: ReadableTurn
-    sha256: str
-    extras: bytes
-
-
-_PROJECTION: Final = msgspec.msgpack.Decoder(Projection)
-
-
-def project(record: Record, *, part: int, extras: bytes, data: bytes) -> bytes:
-    """Return the packed projection of a part; ``data`` gives the hash of the raw record."""
-    sha256 = hashlib.sha256(data).hexdigest() if data else ""
-    turn = render(record, part=part, extras=extras)
-    return msgspec.msgpack.encode(Projection(turn, sha256, extras))
-
-
-def unproject(extras: bytes) -> Projection:
-    """Read a projection back."""
-    return _PROJECTION.decode(extras)
 
 
 def result_text(raw: msgspec.Raw) -> tuple[str, tuple[Media, ...]]:
@@ -148,13 +125,18 @@ def _result(record: Record, block: Block, part: int, extras: bytes) -> ReadableT
     text, found = result_text(block.content)
     cut = excerpt(text, bytes_max=TOOL_TEXT_BYTES_MAX)
     name: str | None = None
+    duration: int | None = None
     if extras:
-        name = msgspec.msgpack.decode(extras, type=tuple[str | None, int | None])[0]
+        name, started = msgspec.msgpack.decode(extras, type=tuple[str | None, int | None])
+        at = parse_ms(record.timestamp)
+        if started is not None and at is not None and at >= started:
+            duration = at - started
     feedback = text.split(_FEEDBACK, 1)[1].strip() if _FEEDBACK in text and block.is_error else None
     tool = ReadableTool(
         name=name,
         call_id=block.tool_use_id or f"{record.uuid}:{part}",
         result=cut.text,
+        duration_ms=duration,
         feedback=excerpt(feedback, bytes_max=TOOL_TEXT_BYTES_MAX).text if feedback else None,
     )
     return _turn(record, tool=tool, dropped=cut.dropped, found=found)

@@ -28,6 +28,7 @@ from waypost.plugins.harnesses.claude_code.shapes import (
     decode_result,
 )
 from waypost.plugins.harnesses.payloads import any_json, leaves
+from waypost.plugins.harnesses.projection import project
 from waypost.records.ids import small_hash
 from waypost.records.transcript import (
     MESSAGE_TEXT_BYTES_MAX,
@@ -169,6 +170,8 @@ class _Run:
 
     def __init__(self, file: TranscriptFile, state: State) -> None:
         self.stem = file.relative.rsplit("/", 1)[-1].removesuffix(".jsonl")
+        # Sub-agent records say so themselves, except in a few versions, whose files do.
+        self.subagent = "/subagents/" in file.relative or self.stem.startswith("agent-")
         self.state = state
         self.chunk = Chunk()
         self.sessions: dict[str, SessionDraft] = {}
@@ -203,6 +206,8 @@ class _Run:
                 chunk.malformed.append(Malformed(offset, len(data), "not_claude_code"))
                 return
             at = parse_ms(record.timestamp)
+            if self.subagent:
+                record.is_sidechain = True
             session = self._session(native, at, record)
             if kind == "assistant":
                 self._assistant(session, record, at, offset, data)
@@ -215,8 +220,9 @@ class _Run:
 
     def _session_without_id(self, record: Record) -> str | None:
         """Records of a few versions carry no session id but are recognisably Claude Code's."""
-        if not (record.uuid or record.version):
-            return None
+        billed = record.message is not None and record.message.usage is not None
+        if not (record.uuid or record.version or billed):
+            return self.state.session
         return self.state.session or self.stem
 
     def _session(self, native: str, at: int | None, record: Record) -> SessionDraft:
@@ -276,7 +282,8 @@ class _Run:
         raw: bytes | None = None
         if len(data) > RAW_RECORD_BYTES_MAX:
             if record is not None:
-                extras = rendering.project(record, part=part, extras=extras, data=data if part == 0 else b"")
+                shown = rendering.render(record, part=part, extras=extras)
+                extras = project(shown, extras=extras, data=data if part == 0 else b"")
             flags |= _PROJECTED
         elif part == 0:
             raw = data
@@ -389,7 +396,14 @@ class _Run:
         )
 
     def _usage(
-        self, session: SessionDraft, message: Message, response: int, at: int | None, offset: int
+        self,
+        session: SessionDraft,
+        message: Message,
+        response: int,
+        at: int | None,
+        offset: int,
+        *,
+        mirrored: bool = False,
     ) -> None:
         usage = message.usage
         if usage is None:
@@ -427,6 +441,7 @@ class _Run:
             offset,
             None,
             None,
+            mirrored,
         )
         self.usages[key] = draft
 
@@ -659,7 +674,7 @@ class _Run:
         session = self._session(native, at, record)
         if message.usage is not None and message.model != "<synthetic>" and (message.id or inner.uuid):
             response = small_hash(NAME, message.id or inner.uuid or "")
-            self._usage(session, message, response, at, offset)
+            self._usage(session, message, response, at, offset, mirrored=True)
             if message.model and message.model not in session.models:
                 session.models.append(message.model)
         for block in blocks:

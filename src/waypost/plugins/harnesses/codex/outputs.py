@@ -17,6 +17,7 @@ from waypost.records.transcript import TurnFlag
 _HEADER_CHARACTERS_MAX: Final = 2000
 _FIRST_LINE: Final = re.compile(r"Exit code: (-?\d{1,10})\nWall time:")
 _EXITED: Final = re.compile(r"^Process exited with code (-?\d{1,10})$", re.MULTILINE)
+_SANDBOX: Final = re.compile(r"failed in sandbox [^\n]{0,200}?, exit code: (-?\d{1,10}), stdout: ")
 _RUNNING: Final = re.compile(r"^Process running with session ID (\S+)$", re.MULTILINE)
 _ABORTED: Final = re.compile(r"^aborted by user\b", re.MULTILINE)
 _DENIALS: Final = ("exec command rejected by user", "patch rejected", "rejected by user")
@@ -54,7 +55,9 @@ def output_status(text: str) -> OutputStatus:
         return OutputStatus(TurnFlag.DENIED)
     if start.startswith("aborted by user"):
         return OutputStatus(TurnFlag.INTERRUPTED)
-    found = _FIRST_LINE.match(start)
+    if start.startswith("exec_command failed for"):
+        return OutputStatus(TurnFlag.FAILED)  # the process could not be made
+    found = _FIRST_LINE.match(start) or _SANDBOX.match(start)
     if found is not None:
         return _from_code(int(found[1]))
     if start.startswith(("Chunk ID:", "Wall time:", "Command:")):

@@ -6,7 +6,6 @@ travels in the turn's notes, since a rollout states them once and not on every l
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
 import msgspec
@@ -42,26 +41,12 @@ class Notes(msgspec.Struct, array_like=True, gc=False):
     duration_ms: int | None = None
 
 
-class Projection(msgspec.Struct, array_like=True):
-    """What is kept of a record over the cap: its readable form, its hash, the reader's notes."""
-
-    turn: ReadableTurn
-    sha256: str
-    extras: bytes
-
-
 _NOTES: Final = msgspec.msgpack.Decoder(Notes)
 
 
 def payload_of(outer: Outer, data: bytes) -> Item:
     """Return the item of a line: its payload, or for the oldest format the line itself."""
     return decode(Item, outer.payload if len(outer.payload) else data)
-
-
-def project(outer: Outer, data: bytes, *, extras: bytes) -> bytes:
-    """Return the packed projection of a record over the cap."""
-    turn = render(outer, data, extras=extras)
-    return msgspec.msgpack.encode(Projection(turn, hashlib.sha256(data).hexdigest(), extras))
 
 
 def message_text(parts: list[Part]) -> tuple[str, tuple[Media, ...]]:

@@ -43,6 +43,7 @@ from waypost.plugins.harnesses.codex.shapes import (
     text_of,
 )
 from waypost.plugins.harnesses.payloads import any_json, leaves
+from waypost.plugins.harnesses.projection import project
 from waypost.records.ids import small_hash
 from waypost.records.transcript import (
     MESSAGE_TEXT_BYTES_MAX,
@@ -488,7 +489,7 @@ class _Run:
         extras = _PACK.encode(Notes(state.cwd, state.branch, state.model, tool, duration_ms))
         raw: bytes | None = data
         if len(data) > RAW_RECORD_BYTES_MAX:
-            extras = rendering.project(outer, data, extras=extras)
+            extras = project(rendering.render(outer, data, extras=extras), extras=extras, data=data)
             raw, flags = None, flags | _PROJECTED
         if PACK_MARKER in text:
             flags |= _ECHO
@@ -758,6 +759,8 @@ class _Run:
         elif exit_code is not None:
             outcome = Outcome.SUCCEEDED if exit_code == 0 else Outcome.FAILED
             source = OutcomeSource.HARNESS_REPORT
+        elif flags & TurnFlag.FAILED:
+            outcome, source = Outcome.FAILED, OutcomeSource.HARNESS_REPORT
         self._command(
             call_id,
             call.offset if call is not None else -1,

@@ -1,0 +1,80 @@
+"""``waypost costs``: tokens and money by group."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from waypost.flows.app import App
+from waypost.flows.history import GROUPINGS, CostReport, CostRow, History, parse_time
+from waypost.rules.display import format_tokens, format_usd
+from waypost.rules.prices import format_amount
+from waypost.surfaces import views
+from waypost.surfaces.cli.running import Document, Result
+
+if TYPE_CHECKING:
+    from waypost.surfaces.cli.screen import Screen
+
+
+def configure(name: str, parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--by", choices=GROUPINGS, default="day", help="default: day")
+    parser.add_argument("--since", metavar="TIME", help="a day, a time, or an age such as 30d")
+    parser.add_argument("--until", metavar="TIME", help="a day, a time, or an age")
+    parser.add_argument("--utc", action="store_true", help="days in UTC instead of local time")
+
+
+def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result | Document:
+    """Add up."""
+    now = app.world.now_ms()
+    zone = UTC if arguments.utc else None
+    report = History(app).costs(
+        arguments.by,
+        since=parse_time(arguments.since, now_ms=now, zone=zone) if arguments.since else None,
+        until=parse_time(arguments.until, now_ms=now, zone=zone) if arguments.until else None,
+        utc=arguments.utc,
+    )
+    return Result(views.costs_view(report), lambda screen: show_costs(screen, report))
+
+
+def _cells(label: str, row: CostRow | CostReport) -> list[str]:
+    tokens = row.tokens
+    return [
+        label,
+        format_tokens(tokens.input),
+        format_tokens(tokens.output),
+        format_tokens(tokens.cache_read),
+        format_tokens(tokens.cache_write_5m + tokens.cache_write_1h),
+        format_tokens(tokens.total),
+        format_usd(format_amount(row.cost.usd), row.cost.lower_bound),
+    ]
+
+
+def show_costs(screen: Screen, report: CostReport) -> None:
+    """Write usage by group and in all."""
+    from waypost.surfaces.cli.screen import Column
+
+    if not report.rows:
+        screen.line("No usage on record.")
+        return
+    rows = [_cells(" ".join((views.masked(row.label) or "").split()), row) for row in report.rows]
+    screen.table(
+        [
+            Column(report.by, flexible=True),
+            Column("input", right=True, drop_below=70),
+            Column("output", right=True, drop_below=60),
+            Column("cache read", right=True, drop_below=80),
+            Column("cache write", right=True, drop_below=90),
+            Column("tokens", right=True),
+            Column("cost", right=True),
+        ],
+        [*rows, _cells("total", report)],
+    )
+    if report.cost.unpriced_models:
+        screen.note(
+            "No price known for: " + ", ".join(report.cost.unpriced_models) + " (their tokens are counted)."
+        )
+    if report.cost.lower_bound:
+        screen.note("≥ at least: some responses or prices are not in the transcripts.")
+    screen.note(f"Prices of {report.price_table}.")
