@@ -124,15 +124,13 @@ def _read(
     while True:
         malformed: list[Malformed] = []
         lines: list[Line] = []
-        taken = 0
         for line in handle.lines(bytes_max=chunk_bytes):
-            taken += line.length
             if line.data is None:
                 malformed.append(Malformed(line.offset, line.length, f"oversized sha256:{line.sha256}"))
             else:
                 lines.append(Line(line.offset, line.data))
         end = handle.offset
-        last = taken < chunk_bytes
+        last = handle.exhausted
         chunk = reader.read(file, state, lines)
         chunk.malformed.extend(malformed)
         chunk.records += len(malformed)

@@ -232,6 +232,7 @@ class TranscriptHandle:
         self.mtime_ns = details.st_mtime_ns
         self._stream = self._open()
         self.offset = 0
+        self.exhausted = False
 
     def _open(self) -> io.BufferedIOBase:
         self._raw.seek(0)
@@ -305,28 +306,33 @@ class TranscriptHandle:
     def lines(self, *, bytes_max: int) -> Iterator[ReadLine]:
         """Yield complete records from the current position, about ``bytes_max`` bytes of them.
 
-        ``offset`` moves past each record as it is yielded. The last record of a file counts as
+        ``offset`` moves past each record as it is yielded; ``exhausted`` says that no record follows. The last record of a file counts as
         complete without a line end only when it is a whole JSON object, which no later byte could
         extend; otherwise the position stays at its start.
         """
         taken = 0
+        self.exhausted = False
         while taken < bytes_max:
             start = self.offset
             data = self._stream.readline(RECORD_BYTES_MAX + 1)
             if not data:
+                self.exhausted = True
                 return
             if not data.endswith(b"\n"):
                 if len(data) > RECORD_BYTES_MAX:
                     passed = self._pass_over(start, data)
                     if passed is None:
+                        self.exhausted = True
                         return
                     taken += passed.length
                     yield passed
                     continue
                 if not _whole_object(data):
+                    self.exhausted = True
                     return
             self.offset = start + len(data)
             if self.offset > DECOMPRESSED_BYTES_MAX and self._found.compressed:
+                self.exhausted = True
                 return
             taken += len(data)
             body = data.strip(b"\r\n")

@@ -206,6 +206,7 @@ def _copied_counters(connection: apsw.Connection, session: int) -> None:
     run = connection.execute
     for (file_id,) in list(run("SELECT file_id FROM file_session WHERE session_id = ?", (session,))):
         until = shared = -1
+        source: int | None = None
         for counted, owner, last in fetch(
             connection,
             "SELECT counted, owner, last_offset FROM usage_entry WHERE session_id = ? AND file_id = ?"
@@ -216,7 +217,7 @@ def _copied_counters(connection: apsw.Connection, session: int) -> None:
                 break
             until = max(until, last)
             if owner != session:
-                shared = max(shared, last)
+                shared, source = max(shared, last), owner
         counts = fetch(
             connection,
             "SELECT count(*), coalesce(sum(flags & ?1 AND origin = ?2), 0),"
@@ -224,6 +225,12 @@ def _copied_counters(connection: apsw.Connection, session: int) -> None:
             " AND offset <= ?5",
             (_PROMPT, _HUMAN, session, file_id, until),
         )[0]
+        if source is not None:
+            run(
+                "UPDATE session SET forked = (SELECT key FROM session WHERE id = ?) WHERE id = ?"
+                " AND forked IS NULL",
+                (source, session),
+            )
         run(
             "UPDATE file_session SET copied_until = ?, shared_until = ?, copied_turns = ?,"
             " copied_prompts = ?, copied_automated = ? WHERE session_id = ? AND file_id = ?",

@@ -596,8 +596,12 @@ class _Run:
     ) -> None:
         author = self.state.author
         origin = author if prompt or author == _AGENT else _HARNESS
+        draft = self._session(at)
         if prompt:
-            self._prompt(self._session(at), text, 1)
+            self._prompt(draft, text, 1)
+        elif author == _AGENT and text and not self.state.prompted:
+            self.state.prompted = True
+            draft.title, draft.title_rank = text.strip()[:TITLE_CHARACTERS_MAX], 1
         self._turn(
             outer,
             at=at,
