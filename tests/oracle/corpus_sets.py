@@ -1,7 +1,10 @@
 """Which folders of the study corpus are one Claude config / one Codex home (a "set")."""
+
 import os
 
-CORPUS = os.environ.get("ORACLE_CORPUS", os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "corpus"))
+CORPUS = os.environ.get(
+    "ORACLE_CORPUS", os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "corpus")
+)
 CLAUDE_HOMES = ("cc", "cctui", "cctui2", "paced")
 
 

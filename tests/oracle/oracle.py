@@ -15,6 +15,7 @@ Definitions that the format alone does not settle (see README.md beside this fil
                     interrupted, timed out); the kinds are counted apart in `command_detail`
   patch_via_shell   `apply_patch` given to the shell tool: a file change, NOT in `commands`
 """
+
 import argparse
 import json
 import os
@@ -78,28 +79,38 @@ class Session(object):
     def __init__(self, harness, native_id):
         self.harness = harness
         self.native_id = native_id
-        self.tokens = zero()          # counted here (owner)
-        self.shared = zero()          # copied from another session, counted there
+        self.tokens = zero()  # counted here (owner)
+        self.shared = zero()  # copied from another session, counted there
         self.responses = 0
         self.shared_responses = 0
         self.lower_bound_responses = 0
         self.lower_bound_reasons = set()
         self.human_prompts = 0
         self.automated_prompts = 0
-        self.agent_prompts = 0        # prompt written by a parent agent: neither human nor automated
+        self.agent_prompts = 0  # prompt written by a parent agent: neither human nor automated
         self.copied_prompts = 0
         self.commands = 0
         self.failed_commands = 0
         self.copied_commands = 0
         self.patch_via_shell = 0
-        self.command_detail = {"exit": 0, "denied": 0, "blocked": 0, "interrupted": 0, "other_error": 0, "open": 0,
-                               "ok": 0, "unknown": 0}
+        self.command_detail = {
+            "exit": 0,
+            "denied": 0,
+            "blocked": 0,
+            "interrupted": 0,
+            "other_error": 0,
+            "open": 0,
+            "ok": 0,
+            "unknown": 0,
+        }
         self.models = set()
         self.started = None
         self.ended = None
         self.is_subagent = False
-        self.queued_only_prompts = 0  # typed while busy, delivered inside a turn: only in queue-operation, never a user record
-        self.compactions = 0          # the compaction call itself may be in no record (Claude: never)
+        self.queued_only_prompts = (
+            0  # typed while busy, delivered inside a turn: only in queue-operation, never a user record
+        )
+        self.compactions = 0  # the compaction call itself may be in no record (Claude: never)
 
     def see_time(self, t):
         if isinstance(t, str) and t:
@@ -116,19 +127,29 @@ class Session(object):
 
     def as_dict(self):
         return {
-            "harness": self.harness, "id": self.native_id,
-            "tokens": dict(self.tokens), "shared": dict(self.shared),
-            "responses": self.responses, "shared_responses": self.shared_responses,
+            "harness": self.harness,
+            "id": self.native_id,
+            "tokens": dict(self.tokens),
+            "shared": dict(self.shared),
+            "responses": self.responses,
+            "shared_responses": self.shared_responses,
             "lower_bound": bool(self.lower_bound_reasons),
             "lower_bound_responses": self.lower_bound_responses,
             "lower_bound_reasons": sorted(self.lower_bound_reasons),
-            "human_prompts": self.human_prompts, "automated_prompts": self.automated_prompts,
-            "agent_prompts": self.agent_prompts, "copied_prompts": self.copied_prompts,
-            "commands": self.commands, "failed_commands": self.failed_commands,
-            "copied_commands": self.copied_commands, "patch_via_shell": self.patch_via_shell,
+            "human_prompts": self.human_prompts,
+            "automated_prompts": self.automated_prompts,
+            "agent_prompts": self.agent_prompts,
+            "copied_prompts": self.copied_prompts,
+            "commands": self.commands,
+            "failed_commands": self.failed_commands,
+            "copied_commands": self.copied_commands,
+            "patch_via_shell": self.patch_via_shell,
             "command_detail": dict(self.command_detail),
-            "models": sorted(self.models), "started": self.started, "ended": self.ended,
-            "is_subagent": self.is_subagent, "compactions": self.compactions,
+            "models": sorted(self.models),
+            "started": self.started,
+            "ended": self.ended,
+            "is_subagent": self.is_subagent,
+            "compactions": self.compactions,
             "queued_only_prompts": self.queued_only_prompts,
         }
 
@@ -137,15 +158,16 @@ class Session(object):
 # Claude Code
 # =====================================================================================================
 
+
 class ClaudeFile(object):
     def __init__(self, path):
         self.path = path
         self.records, self.bad_lines = read_lines(path)
         times = [r["timestamp"] for r in self.records if isinstance(r.get("timestamp"), str)]
-        self.opened = times[0] if times else "9999"     # first timestamp in the file of any record
+        self.opened = times[0] if times else "9999"  # first timestamp in the file of any record
         self.ended = max(times) if times else "9999"
         parts = path.split(os.sep)
-        stem = os.path.basename(path)[:-len(".jsonl")]
+        stem = os.path.basename(path)[: -len(".jsonl")]
         self.default_session = stem
         if "subagents" in parts:
             i = len(parts) - 1 - parts[::-1].index("subagents")
@@ -155,9 +177,20 @@ class ClaudeFile(object):
 class ClaudeReader(object):
     # 3.1.3 step 6, in the order of the reference
     NOT_A_PERSON_PREFIXES = (
-        "<command-name>", "<command-message>", "<local-command-stdout", "<local-command-stderr", "<local-command-caveat",
-        "<bash-input>", "<bash-stdout", "<bash-stderr", "<task-notification>", "<teammate-message", "<user-memory-input>",
-        "<system-reminder>", "Caveat: The messages below")
+        "<command-name>",
+        "<command-message>",
+        "<local-command-stdout",
+        "<local-command-stderr",
+        "<local-command-caveat",
+        "<bash-input>",
+        "<bash-stdout",
+        "<bash-stderr",
+        "<task-notification>",
+        "<teammate-message",
+        "<user-memory-input>",
+        "<system-reminder>",
+        "Caveat: The messages below",
+    )
     STRIP_BLOCKS = ("ide_opened_file", "ide_selection", "system-reminder")
 
     def __init__(self, roots):
@@ -200,7 +233,7 @@ class ClaudeReader(object):
         if isinstance(content, list):
             for block in content:
                 if isinstance(block, dict) and block.get("type") == "tool_result":
-                    return "tool_result"                                                     # 1
+                    return "tool_result"  # 1
         person = "human"
         entry = record.get("entrypoint")
         if isinstance(entry, str) and entry.startswith("sdk"):
@@ -208,7 +241,7 @@ class ClaudeReader(object):
         origin = record.get("origin")
         kind = origin.get("kind") if isinstance(origin, dict) else None
         source = record.get("promptSource")
-        if kind is not None:                                                                 # 2
+        if kind is not None:  # 2
             if kind == "human":
                 return "automated" if source == "sdk" else person
             return "system"
@@ -218,13 +251,17 @@ class ClaudeReader(object):
             return person
         if source == "system":
             return "system"
-        if (record.get("isMeta") or record.get("isCompactSummary") or record.get("isVisibleInTranscriptOnly")
-                or record.get("rowSource") == "harness"):                                    # 3
+        if (
+            record.get("isMeta")
+            or record.get("isCompactSummary")
+            or record.get("isVisibleInTranscriptOnly")
+            or record.get("rowSource") == "harness"
+        ):  # 3
             return "system"
-        if record.get("isSidechain") or record.get("agentId") or in_agent_file:              # 4
+        if record.get("isSidechain") or record.get("agentId") or in_agent_file:  # 4
             return "agent"
         text = text_of(content).lstrip()
-        if text.startswith("[Request interrupted by user"):                                  # 5
+        if text.startswith("[Request interrupted by user"):  # 5
             return "interrupt"
         # 7 before the system-reminder case of 6: a reminder block may be followed by a real prompt
         while True:
@@ -234,11 +271,12 @@ class ClaudeReader(object):
                     break
             else:
                 break
-        for prefix in cls.NOT_A_PERSON_PREFIXES:                                             # 6
+        for prefix in cls.NOT_A_PERSON_PREFIXES:  # 6
             if text.startswith(prefix):
                 return "system"
         has_image = isinstance(content, list) and any(
-            isinstance(b, dict) and b.get("type") == "image" for b in content)
+            isinstance(b, dict) and b.get("type") == "image" for b in content
+        )
         if text.strip() or has_image:
             return person
         return "system"
@@ -253,8 +291,12 @@ class ClaudeReader(object):
             return "blocked"
         if "[Request interrupted by user" in text or message_id in interrupted_ids:
             return "interrupted"
-        if ("doesn't want to proceed with this tool use" in text or "doesn't want to take this action" in text
-                or "haven't granted" in text or record.get("toolDenialKind")):
+        if (
+            "doesn't want to proceed with this tool use" in text
+            or "doesn't want to take this action" in text
+            or "haven't granted" in text
+            or record.get("toolDenialKind")
+        ):
             return "denied"
         if re.match(r"\s*(Error: )?Exit code \d+", text):
             return "exit"
@@ -264,15 +306,15 @@ class ClaudeReader(object):
 
     def run(self):
         sessions = {}
-        occurrences = {}      # response key -> list of dict(session, time, opened, usage, stop, file index, position)
-        prompts = {}          # (session, uuid-or-position) -> dict
-        calls = {}            # (response key, tool_use id) -> set of sessions
-        results = {}          # (session, tool_use id) -> list of (record, block)
+        occurrences = {}  # response key -> list of dict(session, time, opened, usage, stop, file index, position)
+        prompts = {}  # (session, uuid-or-position) -> dict
+        calls = {}  # (response key, tool_use id) -> set of sessions
+        results = {}  # (session, tool_use id) -> list of (record, block)
         interrupted_ids = set()
         session_end = {}
-        queue = {}           # (file, session) -> queue-operation records in order
-        user_texts = {}      # session -> texts of all user records
-        boundaries = {}      # uuid of a compact_boundary -> list of (time, opened, session)
+        queue = {}  # (file, session) -> queue-operation records in order
+        user_texts = {}  # session -> texts of all user records
+        boundaries = {}  # uuid of a compact_boundary -> list of (time, opened, session)
 
         def session(sid):
             if sid not in sessions:
@@ -280,11 +322,15 @@ class ClaudeReader(object):
             return sessions[sid]
 
         for file_index, f in enumerate(self.files):
-            agent_file = os.path.basename(f.path).startswith("agent-") or (os.sep + "subagents" + os.sep) in f.path
+            agent_file = (
+                os.path.basename(f.path).startswith("agent-") or (os.sep + "subagents" + os.sep) in f.path
+            )
             for position, record in enumerate(f.records):
                 kind = record.get("type")
                 if kind == "queue-operation":
-                    queue.setdefault((file_index, record.get("sessionId") or f.default_session), []).append(record)
+                    queue.setdefault((file_index, record.get("sessionId") or f.default_session), []).append(
+                        record
+                    )
                 if kind not in ("user", "assistant", "system", "attachment", "progress"):
                     continue
                 sid = self.session_of(f, record)
@@ -296,7 +342,8 @@ class ClaudeReader(object):
                     interrupted_ids.add(record["interruptedMessageId"])
                 if kind == "system" and record.get("subtype") == "compact_boundary":
                     boundaries.setdefault(record.get("uuid") or (file_index, position), []).append(
-                        {"session": sid, "time": record.get("timestamp") or "9999", "opened": f.opened})
+                        {"session": sid, "time": record.get("timestamp") or "9999", "opened": f.opened}
+                    )
                 inner = record
                 if kind == "progress":
                     data = record.get("data") if isinstance(record.get("data"), dict) else {}
@@ -314,26 +361,53 @@ class ClaudeReader(object):
                     if what in ("human", "automated", "agent"):
                         uuid = record.get("uuid") or "%d:%d" % (file_index, position)
                         key = (sid, uuid)
-                        here = {"session": sid, "uuid": uuid, "what": what, "time": record.get("timestamp") or "9999",
-                                "opened": f.opened, "text": text_of(content), "places": [(file_index, position)]}
+                        here = {
+                            "session": sid,
+                            "uuid": uuid,
+                            "what": what,
+                            "time": record.get("timestamp") or "9999",
+                            "opened": f.opened,
+                            "text": text_of(content),
+                            "places": [(file_index, position)],
+                        }
                         if key in prompts:
                             prompts[key]["places"].append((file_index, position))
                             prompts[key]["opened"] = min(prompts[key]["opened"], f.opened)
                         else:
                             prompts[key] = here
 
-                is_response = kind == "assistant" or (kind == "progress" and isinstance(message.get("usage"), dict))
+                is_response = kind == "assistant" or (
+                    kind == "progress" and isinstance(message.get("usage"), dict)
+                )
                 if is_response and message.get("model") != "<synthetic>" and message:
-                    key = message.get("id") or inner.get("uuid") or record.get("uuid") or "%d:%d" % (file_index, position)
+                    key = (
+                        message.get("id")
+                        or inner.get("uuid")
+                        or record.get("uuid")
+                        or "%d:%d" % (file_index, position)
+                    )
                     for block in content if isinstance(content, list) else []:
-                        if isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") == "Bash":
+                        if (
+                            isinstance(block, dict)
+                            and block.get("type") == "tool_use"
+                            and block.get("name") == "Bash"
+                        ):
                             calls.setdefault((key, block.get("id")), set()).add(sid)
                     if isinstance(message.get("usage"), dict):
-                        occurrences.setdefault(key, []).append({
-                            "session": sid, "time": record.get("timestamp") or "9999", "opened": f.opened,
-                            "usage": message["usage"], "stop": message.get("stop_reason"), "model": message.get("model"),
-                            "place": (file_index, position),
-                            "sidechain": bool(record.get("isSidechain")) or agent_file or kind == "progress"})
+                        occurrences.setdefault(key, []).append(
+                            {
+                                "session": sid,
+                                "time": record.get("timestamp") or "9999",
+                                "opened": f.opened,
+                                "usage": message["usage"],
+                                "stop": message.get("stop_reason"),
+                                "model": message.get("model"),
+                                "place": (file_index, position),
+                                "sidechain": bool(record.get("isSidechain"))
+                                or agent_file
+                                or kind == "progress",
+                            }
+                        )
 
         def owner_rank(o):
             return (o["time"], o["opened"], session_end.get(o["session"], "9999"), o["session"])
@@ -345,8 +419,13 @@ class ClaudeReader(object):
                     waiting.append(text_of(r.get("content")).strip())
                 elif r.get("operation") in ("dequeue", "remove", "popAll") and waiting:
                     text = waiting.pop(0)
-                    if (r["operation"] == "remove" and sid in sessions and text and not text.startswith(("/", "<"))
-                            and text not in user_texts.get(sid, ())):
+                    if (
+                        r["operation"] == "remove"
+                        and sid in sessions
+                        and text
+                        and not text.startswith(("/", "<"))
+                        and text not in user_texts.get(sid, ())
+                    ):
                         sessions[sid].queued_only_prompts += 1
         for group in boundaries.values():
             sessions[min(group, key=owner_rank)["session"]].compactions += 1
@@ -355,8 +434,10 @@ class ClaudeReader(object):
             owner = min(group, key=owner_rank)["session"]
             owner_of[key] = owner
             best = None
-            for o in group:                                            # first seen wins a tie
-                if best is None or number(o["usage"].get("output_tokens")) > number(best["usage"].get("output_tokens")):
+            for o in group:  # first seen wins a tie
+                if best is None or number(o["usage"].get("output_tokens")) > number(
+                    best["usage"].get("output_tokens")
+                ):
                     best = o
             final = any(o["stop"] is not None for o in group)
             usage = self.tokens(best["usage"])
@@ -393,7 +474,7 @@ class ClaudeReader(object):
                 sessions[owner].add_command(self.result_kind(record, block, interrupted_ids, key))
 
         # ---- prompts: same uuid in several sessions, or (old resume: new uuids) an old text inside the copied prefix
-        last_foreign = {}      # (file, session) -> position of the last main-thread response owned by another session
+        last_foreign = {}  # (file, session) -> position of the last main-thread response owned by another session
         for key, group in occurrences.items():
             for o in group:
                 if owner_of[key] != o["session"] and not o["sidechain"]:
@@ -447,14 +528,24 @@ class ClaudeReader(object):
 # Codex
 # =====================================================================================================
 
+
 class CodexReader(object):
     SHELL = ("shell", "shell_command", "exec_command", "local_shell", "container.exec")
-    HARNESS_TEXT = ("<user_instructions>", "<environment_context>", "# AGENTS.md instructions", "<ENVIRONMENT", "<turn_aborted>",
-                    "<user_shell_command>", "<subagent_notification>", "<skills_instructions>", "<multi_agent")
+    HARNESS_TEXT = (
+        "<user_instructions>",
+        "<environment_context>",
+        "# AGENTS.md instructions",
+        "<ENVIRONMENT",
+        "<turn_aborted>",
+        "<user_shell_command>",
+        "<subagent_notification>",
+        "<skills_instructions>",
+        "<multi_agent",
+    )
 
     def __init__(self, roots):
-        self.threads = {}          # native id -> list of records (all files of the thread)
-        self.meta = {}             # native id -> payload of its first session_meta
+        self.threads = {}  # native id -> list of records (all files of the thread)
+        self.meta = {}  # native id -> payload of its first session_meta
         paths, seen = [], set()
         for root in roots:
             for path in self.find(root):
@@ -478,10 +569,10 @@ class CodexReader(object):
                     break
             if native is None:
                 m = re.search(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl$", path)
-                native = m.group(1) if m else os.path.basename(path)[:-len(".jsonl")]
+                native = m.group(1) if m else os.path.basename(path)[: -len(".jsonl")]
             if native not in self.threads:
                 self.threads[native] = list(records)
-            else:                       # the same thread in a second file (archived copy): only lines not seen before
+            else:  # the same thread in a second file (archived copy): only lines not seen before
                 old = set(json.dumps(r, sort_keys=True) for r in self.threads[native])
                 self.threads[native] += [r for r in records if json.dumps(r, sort_keys=True) not in old]
         for native, records in self.threads.items():
@@ -493,7 +584,11 @@ class CodexReader(object):
         if os.path.isfile(root):
             return [root]
         out = []
-        bases = [os.path.join(root, d) for d in ("sessions", "archived_sessions") if os.path.isdir(os.path.join(root, d))]
+        bases = [
+            os.path.join(root, d)
+            for d in ("sessions", "archived_sessions")
+            if os.path.isdir(os.path.join(root, d))
+        ]
         for base in bases or [root]:
             for folder, dirs, names in os.walk(base):
                 dirs.sort()
@@ -507,13 +602,30 @@ class CodexReader(object):
         """One shape for the bare (0.20-0.29) and the wrapped format."""
         payload = record.get("payload")
         if isinstance(payload, dict):
-            return {"type": record.get("type"), "payload": payload, "timestamp": record.get("timestamp"), "bare": False}
+            return {
+                "type": record.get("type"),
+                "payload": payload,
+                "timestamp": record.get("timestamp"),
+                "bare": False,
+            }
         if "record_type" in record:
             return {"type": "state", "payload": {}, "timestamp": None, "bare": True}
         if record.get("type") is None and record.get("id") and record.get("timestamp"):
-            return {"type": "session_meta", "payload": record, "timestamp": record.get("timestamp"), "bare": True}
-        if record.get("type") in ("message", "reasoning", "function_call", "function_call_output", "local_shell_call",
-                                  "custom_tool_call", "custom_tool_call_output"):
+            return {
+                "type": "session_meta",
+                "payload": record,
+                "timestamp": record.get("timestamp"),
+                "bare": True,
+            }
+        if record.get("type") in (
+            "message",
+            "reasoning",
+            "function_call",
+            "function_call_output",
+            "local_shell_call",
+            "custom_tool_call",
+            "custom_tool_call_output",
+        ):
             return {"type": "response_item", "payload": record, "timestamp": None, "bare": True}
         return None
 
@@ -549,13 +661,21 @@ class CodexReader(object):
         out, previous = [], None
         for i, r in enumerate(records):
             p = r["payload"]
-            if r["type"] != "event_msg" or p.get("type") != "token_count" or not isinstance(p.get("info"), dict):
+            if (
+                r["type"] != "event_msg"
+                or p.get("type") != "token_count"
+                or not isinstance(p.get("info"), dict)
+            ):
                 continue
             total = p["info"].get("total_token_usage")
             last = p["info"].get("last_token_usage")
             if not isinstance(total, dict):
                 total = last if isinstance(last, dict) else {}
-            key = (number(total.get("input_tokens")), number(total.get("output_tokens")), number(total.get("total_tokens")))
+            key = (
+                number(total.get("input_tokens")),
+                number(total.get("output_tokens")),
+                number(total.get("total_tokens")),
+            )
             if key == previous:
                 continue
             previous_total = previous
@@ -575,13 +695,13 @@ class CodexReader(object):
         if turns:
             if parent in self.threads:
                 known = self.turn_ids(parent)
-            else:                                      # parent not here: ids are UUIDv7, older than the child's own id
+            else:  # parent not here: ids are UUIDv7, older than the child's own id
                 known = set(t for _i, t in turns if t < native)
             for i, t in turns:
                 if t not in known:
                     return i
             return len(records)
-        if parent in self.threads:                     # <= 0.80: longest common prefix of the totals
+        if parent in self.threads:  # <= 0.80: longest common prefix of the totals
             mine, theirs = self.totals(records), self.totals(self.threads[parent])
             n = 0
             while n < len(mine) and n < len(theirs) and mine[n][1] == theirs[n][1]:
@@ -602,7 +722,9 @@ class CodexReader(object):
             if rid in seen or not isinstance(p.get("usage"), dict):
                 continue
             seen.add(rid)
-            if i < copied or (p.get("thread_id") and p["thread_id"] != native and p["thread_id"] in self.threads):
+            if i < copied or (
+                p.get("thread_id") and p["thread_id"] != native and p["thread_id"] in self.threads
+            ):
                 add(s.shared, self.tokens(p["usage"]))
                 s.shared_responses += 1
             else:
@@ -615,7 +737,9 @@ class CodexReader(object):
                 if i >= copied:
                     s.lower_bound_reasons.add("token_count without last_token_usage")
                 continue
-            if number(last.get("input_tokens")) + number(last.get("output_tokens")) != number(last.get("total_tokens")):
+            if number(last.get("input_tokens")) + number(last.get("output_tokens")) != number(
+                last.get("total_tokens")
+            ):
                 continue
             if i < copied:
                 add(s.shared, self.tokens(last))
@@ -624,8 +748,11 @@ class CodexReader(object):
                 add(s.tokens, self.tokens(last))
                 s.responses += 1
         # 0.39 does not itemise the compaction call; later versions write its usage before `compacted`
-        new_usage = set(t[0] for t in self.totals(records)
-                        if t[2] and number(t[2].get("input_tokens")) + number(t[2].get("output_tokens")))
+        new_usage = set(
+            t[0]
+            for t in self.totals(records)
+            if t[2] and number(t[2].get("input_tokens")) + number(t[2].get("output_tokens"))
+        )
         boundary = 0
         for i, r in enumerate(records):
             p = r["payload"]
@@ -643,7 +770,9 @@ class CodexReader(object):
     def read_prompts(self, native, s, copied):
         records, meta = self.threads[native], self.meta[native]
         source = meta.get("source")
-        subagent = isinstance(source, dict) and "subagent" in source or meta.get("thread_source") == "subagent"
+        subagent = (
+            isinstance(source, dict) and "subagent" in source or meta.get("thread_source") == "subagent"
+        )
         s.is_subagent = bool(subagent)
         automated = meta.get("originator") == "codex_exec" or source == "exec"
         items, events, fallback = [], [], []
@@ -654,7 +783,11 @@ class CodexReader(object):
                     items.append(i)
             elif r["type"] == "event_msg" and p.get("type") == "user_message":
                 events.append(i)
-            elif r["type"] == "response_item" and p.get("role") == "user" and p.get("type") in ("message", None):
+            elif (
+                r["type"] == "response_item"
+                and p.get("role") == "user"
+                and p.get("type") in ("message", None)
+            ):
                 text = text_of(p.get("content")).lstrip()
                 if text and not text.startswith(self.HARNESS_TEXT):
                     fallback.append(i)
@@ -684,7 +817,11 @@ class CodexReader(object):
         text = output
         try:
             value = json.loads(text)
-            if isinstance(value, dict) and isinstance(value.get("metadata"), dict) and "exit_code" in value["metadata"]:
+            if (
+                isinstance(value, dict)
+                and isinstance(value.get("metadata"), dict)
+                and "exit_code" in value["metadata"]
+            ):
                 return "ok" if value["metadata"]["exit_code"] == 0 else "exit"
         except ValueError:
             pass
@@ -704,8 +841,16 @@ class CodexReader(object):
             return "open"
         if "command timed out after" in head or head.startswith("failed in sandbox"):
             return "other_error"
-        if head.startswith(("execution error", "failed to parse function arguments", "exec_command failed",
-                            "unsupported call", "failed for `", "CreateProcess")):
+        if head.startswith(
+            (
+                "execution error",
+                "failed to parse function arguments",
+                "exec_command failed",
+                "unsupported call",
+                "failed for `",
+                "CreateProcess",
+            )
+        ):
             return "other_error"
         return "unknown"
 
@@ -725,7 +870,11 @@ class CodexReader(object):
         order = []
         for i, r in enumerate(records):
             p = r["payload"]
-            if r["type"] == "event_msg" and p.get("type") == "item_completed" and isinstance(p.get("item"), dict):
+            if (
+                r["type"] == "event_msg"
+                and p.get("type") == "item_completed"
+                and isinstance(p.get("item"), dict)
+            ):
                 item = p["item"]
                 if item.get("type") == "CommandExecution":
                     if item.get("id") not in items:
@@ -759,7 +908,7 @@ class CodexReader(object):
                     stdin[call_id] = arguments.get("session_id")
             elif kind in ("function_call_output", "custom_tool_call_output", "local_shell_call_output"):
                 outputs.setdefault(p.get("call_id"), p.get("output"))
-        for call_id, output in outputs.items():        # which process does each running call own
+        for call_id, output in outputs.items():  # which process does each running call own
             if call_id in calls:
                 m = re.search(r"^Process running with session ID (\d+)", text_of(output) or "", re.M)
                 if m:
@@ -837,9 +986,17 @@ class CodexReader(object):
                         dangling = True
                     elif kind == "agent_message":
                         dangling = False
-                if r["type"] == "response_item" and p.get("type") == "message" and p.get("role") == "assistant":
+                if (
+                    r["type"] == "response_item"
+                    and p.get("type") == "message"
+                    and p.get("role") == "assistant"
+                ):
                     dangling = False
-                if r["type"] == "response_item" and p.get("type") in ("function_call", "custom_tool_call", "local_shell_call"):
+                if r["type"] == "response_item" and p.get("type") in (
+                    "function_call",
+                    "custom_tool_call",
+                    "local_shell_call",
+                ):
                     dangling = True
             if open_turns:
                 s.lower_bound_reasons.add("turn never finished")

@@ -4,6 +4,7 @@
 Columns: sessions; exact = oracle equals truth in every token class; lower = oracle <= truth and flagged lower bound;
 differ = anything else (must be 0); none = no independent truth for the session.
 """
+
 import json
 import os
 import sys
@@ -14,8 +15,21 @@ from corpus_sets import CORPUS, corpus_sets  # noqa: E402
 from oracle import Oracle, TOKEN_FIELDS, add, plain_sum, zero  # noqa: E402
 from truth_from_ids import claude_truth, codex_truth  # noqa: E402
 
-COUNTS = ("responses", "shared_responses", "lower_bound_responses", "human_prompts", "automated_prompts", "agent_prompts",
-          "copied_prompts", "compactions", "queued_only_prompts", "commands", "failed_commands", "copied_commands", "patch_via_shell")
+COUNTS = (
+    "responses",
+    "shared_responses",
+    "lower_bound_responses",
+    "human_prompts",
+    "automated_prompts",
+    "agent_prompts",
+    "copied_prompts",
+    "compactions",
+    "queued_only_prompts",
+    "commands",
+    "failed_commands",
+    "copied_commands",
+    "patch_via_shell",
+)
 COMPARED = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 
 
@@ -25,7 +39,9 @@ def reason(o, t, harness):
         return None, "exact"
     if harness == "claude" and set(diff) == {"output"} and diff["output"] < 0 and o["lower_bound"]:
         return "%d of %d responses hold only the message_start snapshot (no stop_reason)" % (
-            o["lower_bound_responses"], o["responses"]), "lower"
+            o["lower_bound_responses"],
+            o["responses"],
+        ), "lower"
     if o["lower_bound"] and all(v <= 0 for v in diff.values()):
         return "; ".join(o["lower_bound_reasons"]), "lower"
     return "UNEXPLAINED " + json.dumps(diff, sort_keys=True), "differ"
@@ -37,13 +53,19 @@ def real_cli_truth(name, root):
     with open(path, encoding="utf-8") as f:
         totals = json.load(f)["answered_token_totals"]
     t = zero()
-    t.update(input=totals["input"], cache_read=totals["cache_read"], cache_write_5m=totals["cache_write"],
-             output=totals["output"])
+    t.update(
+        input=totals["input"],
+        cache_read=totals["cache_read"],
+        cache_write_5m=totals["cache_write"],
+        output=totals["output"],
+    )
     return t, totals["requests"]
 
 
 def build(name, harness, roots):
-    sessions = Oracle(claude_dirs=roots if harness == "claude" else [], codex_dirs=roots if harness == "codex" else []).run()
+    sessions = Oracle(
+        claude_dirs=roots if harness == "claude" else [], codex_dirs=roots if harness == "codex" else []
+    ).run()
     truth, extra, case = {}, {}, None
     if "local-cli__" in name:
         if harness == "claude":
@@ -65,7 +87,13 @@ def build(name, harness, roots):
         t = truth.get(sid)
         if t is not None:
             row["truth"] = {"tokens": t["tokens"], "responses": t["responses"]}
-            for k in ("shared", "shared_responses", "ids_without_usage", "usage_without_id", "rule_disagrees"):
+            for k in (
+                "shared",
+                "shared_responses",
+                "ids_without_usage",
+                "usage_without_id",
+                "rule_disagrees",
+            ):
                 if k in t:
                     row["truth"][k] = t[k]
             why, kind = reason(o, t["tokens"], harness)
@@ -95,19 +123,35 @@ def main():
         return 0
     write = "--write" in sys.argv
     bad = 0
-    print("%-54s %4s %5s %5s %6s %4s %10s  %5s %5s %5s %5s" % (
-        "set", "sess", "exact", "lower", "differ", "none", "tokens", "human", "autom", "cmds", "fail"))
+    print(
+        "%-54s %4s %5s %5s %6s %4s %10s  %5s %5s %5s %5s"
+        % ("set", "sess", "exact", "lower", "differ", "none", "tokens", "human", "autom", "cmds", "fail")
+    )
     for name, harness, roots in corpus_sets():
         r = build(name, harness, roots)
         o = [s["oracle"] for s in r["sessions"].values()]
         t = r["tally"]
         bad += t["differ"]
-        print("%-54s %4d %5d %5d %6d %4d %10d  %5d %5d %5d %5d%s" % (
-            name, len(o), t["exact"], t["lower"], t["differ"], t["none"], r["grand_total"]["sum"],
-            sum(x["human_prompts"] for x in o), sum(x["automated_prompts"] for x in o), sum(x["commands"] for x in o),
-            sum(x["failed_commands"] for x in o),
-            "  case: " + (json.dumps(r["case_difference"], sort_keys=True) if r["case_difference"] else "exact")
-            if "case_difference" in r else ""))
+        print(
+            "%-54s %4d %5d %5d %6d %4d %10d  %5d %5d %5d %5d%s"
+            % (
+                name,
+                len(o),
+                t["exact"],
+                t["lower"],
+                t["differ"],
+                t["none"],
+                r["grand_total"]["sum"],
+                sum(x["human_prompts"] for x in o),
+                sum(x["automated_prompts"] for x in o),
+                sum(x["commands"] for x in o),
+                sum(x["failed_commands"] for x in o),
+                "  case: "
+                + (json.dumps(r["case_difference"], sort_keys=True) if r["case_difference"] else "exact")
+                if "case_difference" in r
+                else "",
+            )
+        )
         for sid, why in sorted(r["differences"].items()):
             print("      %s  %s" % (sid, why))
         if write:

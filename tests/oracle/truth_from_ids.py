@@ -11,6 +11,7 @@ Limits, by format and not by choice:
 * Codex compaction calls and aborted calls may have no id: see `numbers_in_no_file` (gaps between the smallest and largest n;
   a gap can also be a request of another test of the same mock process).
 """
+
 import json
 import os
 import re
@@ -45,9 +46,15 @@ def claude_truth(roots):
             sid = reader.session_of(f, r)
             time = r.get("timestamp") or "9999"
             ends[sid] = max(ends.get(sid, ""), time)
-            for mid in re.findall(r'"id": "(msg_mock\d+_\d+)"', json.dumps(r)) if r["type"] in ("assistant", "progress") else []:
+            for mid in (
+                re.findall(r'"id": "(msg_mock\d+_\d+)"', json.dumps(r))
+                if r["type"] in ("assistant", "progress")
+                else []
+            ):
                 places.setdefault(mid, []).append((time, f.opened, sid))
-    sessions = dict((sid, {"tokens": zero(), "shared": zero(), "responses": 0, "shared_responses": 0}) for sid in ends)
+    sessions = dict(
+        (sid, {"tokens": zero(), "shared": zero(), "responses": 0, "shared_responses": 0}) for sid in ends
+    )
     for mid, where in places.items():
         bill = claude_bill(int(mid.rsplit("_", 1)[1]))
         owner = min(where, key=lambda w: (w[0], w[1], ends[w[2]], w[2]))[2]
@@ -67,10 +74,10 @@ RESPONSE_ID = re.compile(r"resp_mock(\d+)_(\d+)$")
 
 def codex_truth(roots):
     reader = CodexReader(roots)
-    owner = {}                       # n -> (first record time, thread)
-    found = {}                       # thread -> {n: after compaction?}
-    fingerprints = {}                # thread -> {n: after compaction?} from the usage numbers
-    odd = {}                         # thread -> usage entries that encode no single n
+    owner = {}  # n -> (first record time, thread)
+    found = {}  # thread -> {n: after compaction?}
+    fingerprints = {}  # thread -> {n: after compaction?} from the usage numbers
+    odd = {}  # thread -> usage entries that encode no single n
     for native, records in reader.threads.items():
         found[native], fingerprints[native], odd[native] = {}, {}, 0
         compacted = False
@@ -80,15 +87,17 @@ def codex_truth(roots):
                 if m:
                     pids.add(m.group(1))
         pid = pids.pop() if len(pids) == 1 else ""
-        root = native                # no pid in the file: two mock processes can have used the same n in one home, so
-        while not pid and reader.meta.get(root, {}).get("forked_from_id") in reader.threads:    # only fork families share n
+        root = native  # no pid in the file: two mock processes can have used the same n in one home, so
+        while (
+            not pid and reader.meta.get(root, {}).get("forked_from_id") in reader.threads
+        ):  # only fork families share n
             root = reader.meta[root]["forked_from_id"]
         group = pid or root
         for r in records:
             p = r["payload"]
             if r["type"] == "compacted":
                 compacted = True
-                continue             # replacement_history repeats old ids
+                continue  # replacement_history repeats old ids
             if r["type"] == "world_state":
                 continue
             ns = set()
@@ -110,35 +119,55 @@ def codex_truth(roots):
             usage = None
             if r["type"] == "token_usage_record":
                 usage = p.get("usage")
-            elif r["type"] == "event_msg" and p.get("type") == "token_count" and isinstance(p.get("info"), dict):
+            elif (
+                r["type"] == "event_msg"
+                and p.get("type") == "token_count"
+                and isinstance(p.get("info"), dict)
+            ):
                 usage = p["info"].get("last_token_usage")
             if isinstance(usage, dict) and number(usage.get("input_tokens")):
                 n = number(usage.get("output_tokens")) - 300
                 whole, cached = number(usage.get("input_tokens")), number(usage.get("cached_input_tokens"))
-                if number(usage.get("reasoning_output_tokens")) == 50 + n and (whole, cached) == (5000 + n, 4000 + n):
+                if number(usage.get("reasoning_output_tokens")) == 50 + n and (whole, cached) == (
+                    5000 + n,
+                    4000 + n,
+                ):
                     fingerprints[native].setdefault(n, False)
-                elif number(usage.get("reasoning_output_tokens")) == 50 + n and (whole, cached) == (1000 + n, 500 + n):
+                elif number(usage.get("reasoning_output_tokens")) == 50 + n and (whole, cached) == (
+                    1000 + n,
+                    500 + n,
+                ):
                     fingerprints[native].setdefault(n, True)
                 else:
                     odd[native] += 1
         found[native] = (group, pid, found[native])
     # a fingerprint that also occurs in the thread it was copied from belongs there
     fp_owner = {}
-    for native in sorted(reader.threads, key=lambda t: (min([r["timestamp"] for r in reader.threads[t] if r["timestamp"]] or [""]), t)):
+    for native in sorted(
+        reader.threads,
+        key=lambda t: (min([r["timestamp"] for r in reader.threads[t] if r["timestamp"]] or [""]), t),
+    ):
         for n in fingerprints[native]:
             fp_owner.setdefault((found[native][0], n), native)
     sessions = {}
     everything = set()
     for native in reader.threads:
         group, pid, numbers = found[native]
-        s = {"tokens": zero(), "responses": 0, "ids_without_usage": 0, "usage_without_id": 0, "odd_usage": odd[native],
-             "from_ids_only": zero(), "rule_disagrees": 0}
+        s = {
+            "tokens": zero(),
+            "responses": 0,
+            "ids_without_usage": 0,
+            "usage_without_id": 0,
+            "odd_usage": odd[native],
+            "from_ids_only": zero(),
+            "rule_disagrees": 0,
+        }
         for n, after in numbers.items():
             everything.add((pid, n))
             if owner[(group, n)][1] != native:
                 continue
             if n in fingerprints[native] and fingerprints[native][n] != after:
-                s["rule_disagrees"] += 1       # the compaction summary was not (or already) in the prompt
+                s["rule_disagrees"] += 1  # the compaction summary was not (or already) in the prompt
                 after = fingerprints[native][n]
             add(s["from_ids_only"], codex_bill(n, after))
             add(s["tokens"], codex_bill(n, after))
@@ -162,6 +191,7 @@ def codex_truth(roots):
 
 def main():
     from corpus_sets import corpus_sets
+
     for name, harness, roots in corpus_sets():
         if "local-cli__" not in name:
             continue
@@ -170,14 +200,23 @@ def main():
             extra = ""
         else:
             sessions, ids, gaps = codex_truth(roots)
-            extra = " ids_without_usage=%d usage_without_id=%d odd=%d rule_disagrees=%d numbers_in_no_file=%d" % (
-                sum(s["ids_without_usage"] for s in sessions.values()), sum(s["usage_without_id"] for s in sessions.values()),
-                sum(s["odd_usage"] for s in sessions.values()), sum(s["rule_disagrees"] for s in sessions.values()), gaps)
+            extra = (
+                " ids_without_usage=%d usage_without_id=%d odd=%d rule_disagrees=%d numbers_in_no_file=%d"
+                % (
+                    sum(s["ids_without_usage"] for s in sessions.values()),
+                    sum(s["usage_without_id"] for s in sessions.values()),
+                    sum(s["odd_usage"] for s in sessions.values()),
+                    sum(s["rule_disagrees"] for s in sessions.values()),
+                    gaps,
+                )
+            )
         total = zero()
         for s in sessions.values():
             add(total, s["tokens"])
-        print("%-52s sessions %3d responses %3d total %9d%s" % (
-            name, len(sessions), len(ids), sum(total[f] for f in TOKEN_FIELDS if f != "reasoning"), extra))
+        print(
+            "%-52s sessions %3d responses %3d total %9d%s"
+            % (name, len(sessions), len(ids), sum(total[f] for f in TOKEN_FIELDS if f != "reasoning"), extra)
+        )
 
 
 if __name__ == "__main__":
