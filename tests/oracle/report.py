@@ -12,7 +12,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from corpus_sets import CORPUS, corpus_sets  # noqa: E402
-from oracle import Oracle, TOKEN_FIELDS, add, plain_sum, zero  # noqa: E402
+from oracle import Oracle, add, plain_sum, zero  # noqa: E402
 from truth_from_ids import claude_truth, codex_truth  # noqa: E402
 
 COUNTS = (

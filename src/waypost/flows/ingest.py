@@ -9,6 +9,8 @@ same store. An unchanged pass opens no write transaction at all.
 from __future__ import annotations
 
 import contextlib
+import gc
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,10 +33,9 @@ if TYPE_CHECKING:
     from waypost.machine.workers import Worker
 
 LIVE_S: Final = 1.0
-HOT_AGE_MS: Final = 3_600_000
 HOT_FILES_MAX: Final = 256
-COMMIT_BYTES: Final = 8 * 1024 * 1024
-COMMIT_S: Final = 0.5
+COMMIT_BYTES: Final = 32 * 1024 * 1024
+COMMIT_S: Final = 1.0
 WORKERS_FROM_BYTES: Final = 4 * 1024 * 1024
 INDEX_PAGE_TURNS: Final = 2000
 REPORT_S: Final = 0.1
@@ -157,6 +158,7 @@ class IngestPass:
         self._bulk = False
         self._pending: dict[int, tuple[str, FoundFile]] = {}
         self._busy: set[int] = set()
+        self._seen: dict[int, tuple[int, int, int, int]] = {}
         self._replacements: dict[int, int] = {}
         self._open_bytes = 0
         self._opened = 0.0
@@ -164,7 +166,7 @@ class IngestPass:
     def run(self) -> Report:
         """Do the pass. The caller holds the ingestion lock."""
         started = self.world.monotonic()
-        with guarded():
+        with guarded(), _seldom_collected():
             self.store = self.app.made_store()
             self.writer = IngestWriter(self.store)
             first_usage = self.writer.last_usage()
@@ -195,11 +197,12 @@ class IngestPass:
         for harness, file in found:
             key = path_hash(harness, file)
             known = marks.get(key)
-            if known is not None and known[1:] == (file.device, file.inode, file.size, file.mtime_ns):
+            current = (file.device, file.inode, file.size, file.mtime_ns)
+            self._seen[key] = current
+            if known is not None and known[1:] == current:
                 continue
             if key not in self._busy:
                 self._pending[key] = (harness, file)
-        self._marks = marks
 
     def _task(self, harness: str, found: FoundFile) -> tuple[ReadTask, int | None]:
         """Return the reading task of a file and its row, following a move if there was one."""
@@ -246,23 +249,23 @@ class IngestPass:
     # -- reading and writing -----------------------------------------------------------------------
 
     def _read_everything(self) -> None:
-        workers: list[Worker] = []
         small = sum(found.size for _, found in self._pending.values()) < WORKERS_FROM_BYTES
+        if self.jobs == 1 or small:
+            self._read_alone()
+            return
+        from waypost.machine.workers import Worker, WorkerDiedError
+
+        workers = [Worker(work) for _ in range(self.jobs - 1)]
         try:
-            if self.jobs > 1 and not small:
-                workers = self._start_workers(self.jobs - 1)
-            if workers:
-                self._read_with(workers)
-            else:
-                self._read_alone()
+            self._read_with(workers)
+        except WorkerDiedError:
+            self.report.problems.append("a reading worker died; its files are read by the main process")
+            self._busy.clear()
+            self._plan(scan(self.roots))
+            self._read_alone()
         finally:
             for worker in workers:
                 worker.end()
-
-    def _start_workers(self, count: int) -> list[Worker]:
-        from waypost.machine.workers import Worker
-
-        return [Worker(work) for _ in range(count)]
 
     def _next(self) -> tuple[str, FoundFile] | None:
         if not self._pending or self._stop():
@@ -283,59 +286,48 @@ class IngestPass:
                     return
 
     def _read_with(self, workers: list[Worker]) -> None:
-        from waypost.machine.workers import WorkerDied, ready
+        """Let workers read and decode while this process writes and indexes."""
+        from waypost.machine.workers import TASKS_AHEAD
 
-        holding: dict[Worker, tuple[ReadTask, int | None]] = {}
+        given: dict[Worker, deque[tuple[ReadTask, int | None]]] = {worker: deque() for worker in workers}
         live = self.world.monotonic()
         while True:
             for worker in workers:
-                if not worker.busy and (one := self._next()) is not None:
+                while worker.waiting < TASKS_AHEAD and (one := self._next()) is not None:
                     task, row = self._task(*one)
-                    holding[worker] = (task, row)
+                    given[worker].append((task, row))
                     self._busy.add(path_hash(task.harness, task.found()))
                     worker.give(ENCODER.encode(task))
-            if not any(worker.busy for worker in workers):
+            active = [worker for worker in workers if worker.waiting]
+            if not active or self._stop():
                 return
-            for worker in ready(workers, timeout_s=LIVE_S):
-                task, row = holding[worker]
-                try:
-                    data = worker.take()
-                except WorkerDied:
-                    workers.remove(worker)
-                    worker.end()
-                    self._busy.discard(path_hash(task.harness, task.found()))
-                    self.report.problems.append(f"a reading worker died on {task.relative}; read again here")
-                    if not workers:
-                        self._pending[path_hash(task.harness, task.found())] = (task.harness, task.found())
-                        self._read_alone()
-                        return
-                    self._pending[path_hash(task.harness, task.found())] = (task.harness, task.found())
-                    continue
+            for worker in active:
+                data = worker.take(timeout_s=LIVE_S / len(active))
                 if data is None:
-                    self._busy.discard(path_hash(task.harness, task.found()))
                     continue
-                holding[worker] = (task, self._write(task, row, DECODER.decode(data)))
+                task, row = given[worker][0]
+                if data:
+                    given[worker][0] = (task, self._write(task, row, DECODER.decode(data)))
+                else:
+                    given[worker].popleft()
+                    self._busy.discard(path_hash(task.harness, task.found()))
             if self.world.monotonic() - live > LIVE_S:
                 self._live(None)
                 live = self.world.monotonic()
 
     def _live(self, reading: int | None) -> None:
-        """Look for files that grew or appeared and read them ahead of the backlog."""
+        """Look for files that grew or appeared since they were planned; read them ahead of the backlog."""
         if reading is not None:
             self._busy.add(reading)
         try:
-            horizon = (self.world.now_ms() - HOT_AGE_MS) * 1_000_000
-            hot = [one for one in scan(self.roots)[:HOT_FILES_MAX] if one[1].mtime_ns > horizon]
-            before = set(self._pending)
-            marks = self.writer.known_marks()
-            for harness, file in hot:
+            for harness, file in scan(self.roots)[:HOT_FILES_MAX]:
                 key = path_hash(harness, file)
-                known = marks.get(key)
                 current = (file.device, file.inode, file.size, file.mtime_ns)
-                if key in self._busy or (known is not None and known[1:] == current):
+                if key in self._busy or self._seen.get(key) == current:
                     continue
-                if key in before and file.size > COMMIT_BYTES:
+                if key in self._pending and file.size > COMMIT_BYTES:
                     continue  # large and already in line
+                self._seen[key] = current
                 self._pending.pop(key, None)
                 task, row = self._task(harness, file)
                 for result in read_file(task):
@@ -453,6 +445,17 @@ class IngestPass:
         if now - self._last_report >= REPORT_S:
             self._last_report = now
             self._progress(Progress(stage, done, total, len(self.report.sessions)))
+
+
+@contextlib.contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let the cycle collector run seldom: what a pass makes is freed by counting (5 % of a cold pass)."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def work(task: bytes) -> Iterator[bytes]:

@@ -19,11 +19,12 @@ def parse_ms(text: object) -> int | None:
     """
     if not isinstance(text, str):
         return None
-    if len(text) == 24 and text[23] == "Z" and text[19] == ".":
-        base = _minutes.get(text[:16])
+    common = len(text) == 24 and text[19::4] == ".Z"
+    if common:
+        base = _minutes.get(text[:17])
         if base is not None:
             seconds, fraction = text[17:19], text[20:23]
-            if seconds.isdigit() and fraction.isdigit() and text[16] == ":" and seconds < "60":
+            if seconds.isdecimal() and fraction.isdecimal() and seconds < "60":
                 return base + int(seconds) * 1000 + int(fraction)
     try:
         moment = datetime.fromisoformat(text)
@@ -35,10 +36,10 @@ def parse_ms(text: object) -> int | None:
         value = (moment - _EPOCH) // _MILLISECOND
     except OverflowError:
         return None
-    if len(text) == 24 and text[23] == "Z":
+    if common:
         if len(_minutes) > _MINUTES_CACHED_MAX:
             _minutes.clear()
-        _minutes[text[:16]] = value - value % 60_000
+        _minutes[text[:17]] = value - value % 60_000
     return value
 
 

@@ -176,6 +176,7 @@ class _Run:
         self.chunk = Chunk()
         self.sessions: dict[str, SessionDraft] = {}
         self.usages: dict[tuple[str, int], UsageDraft] = {}
+        self.response_name, self.response = "", 0
         self.commands: dict[tuple[str, str], CommandDraft] = {}
 
     def finish(self) -> Chunk:
@@ -319,7 +320,12 @@ class _Run:
             self.chunk.malformed.append(Malformed(offset, len(data), "no_message"))
             return
         synthetic = message.model == "<synthetic>"
-        response = small_hash(NAME, message.id or record.uuid or f"{self.stem}:{offset}")
+        name = message.id or record.uuid or f"{self.stem}:{offset}"
+        if name == self.response_name:
+            response = self.response
+        else:
+            response = small_hash(NAME, name)
+            self.response_name, self.response = name, response
         if not synthetic:
             if message.usage is not None:
                 self._usage(session, message, response, at, offset)
@@ -373,7 +379,7 @@ class _Run:
                 role=_CALL,
                 origin=_AGENT,
                 flags=flags,
-                text=excerpt(text, bytes_max=TOOL_TEXT_BYTES_MAX).text,
+                text=_cut(text, TOOL_TEXT_BYTES_MAX),
                 tool=tool,
                 call_id=call_id,
                 record=record,
@@ -391,7 +397,7 @@ class _Run:
             role=_ASSISTANT,
             origin=origin,
             flags=base,
-            text=excerpt(text, bytes_max=MESSAGE_TEXT_BYTES_MAX).text,
+            text=_cut(text, MESSAGE_TEXT_BYTES_MAX),
             record=record,
         )
 
@@ -490,7 +496,7 @@ class _Run:
             role=int(who.role),
             origin=int(who.origin),
             flags=flags,
-            text=excerpt(who.text, bytes_max=MESSAGE_TEXT_BYTES_MAX).text,
+            text=_cut(who.text, MESSAGE_TEXT_BYTES_MAX),
             record=record,
         )
 
@@ -547,7 +553,7 @@ class _Run:
             role=_RESULT,
             origin=_HARNESS,
             flags=flags,
-            text=excerpt(text, bytes_max=TOOL_TEXT_BYTES_MAX).text,
+            text=_cut(text, TOOL_TEXT_BYTES_MAX),
             tool=tool,
             call_id=call_id,
             exit_code=exit_code,
@@ -633,7 +639,7 @@ class _Run:
             role=role,
             origin=_HARNESS,
             flags=flags,
-            text=excerpt(text, bytes_max=MESSAGE_TEXT_BYTES_MAX).text,
+            text=_cut(text, MESSAGE_TEXT_BYTES_MAX),
             record=record,
         )
 
@@ -642,7 +648,8 @@ class _Run:
         self._opened(at)
         native = record.session_id
         if kind == "progress":
-            inner = decode_progress(record.data) if len(record.data) else None
+            mirrored = native is not None and b'"agent_progress"' in data
+            inner = decode_progress(record.data) if mirrored else None
             if inner is not None and native is not None:
                 self._progress(native, record, inner, at, offset)
         elif kind == "cost-state" and native is not None:
@@ -723,6 +730,10 @@ class _Run:
             extras=_PACK.encode(text),
             record=record,
         )
+
+
+def _cut(text: str, bytes_max: int) -> str:
+    return text if len(text) * 4 <= bytes_max else excerpt(text, bytes_max=bytes_max).text
 
 
 def _texts(content: list[Block]) -> str:
