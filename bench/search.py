@@ -1,8 +1,8 @@
 """Search latency in one process: ``python bench/search.py HOME`` prints one JSON line.
 
-To be wired by whoever owns the product's search: :func:`open_search` must return a function that takes the
-words and returns how many hits it found, calling the same in-process entry the command line calls, with the
-store under HOME already open. Until then the line says ``not_available``.
+Each query goes through the same in-process entry as the command line: parse, match, rank, filter copies,
+open the turns of the first page, cut snippets. ``--grow N`` first copies the store's turns under new numbers
+until it holds N of them, so that a store of a million turns can be made in minutes.
 """
 
 import argparse
@@ -31,7 +31,47 @@ ROUNDS = 5
 
 def open_search(home: Path) -> Callable[[str], int]:
     """Open the store under ``home`` and return the product's search as a function of the words."""
-    raise NotImplementedError("bench/search.py: open_search is not wired to the product yet")
+    from waypost.flows.app import App, World
+    from waypost.flows.history import History
+
+    app = App(world=World(home=home, cwd=home, environment={}))
+    history = History(app)
+    return lambda words: len(history.search(words).hits)
+
+
+def grow(home: Path, wanted: int) -> None:
+    """Copy turns, with their text in the index, until the store holds ``wanted`` of them."""
+    from waypost.flows.app import App, World
+    from waypost.flows.history import readable, searched_text
+    from waypost.machine.store import search as index
+    from waypost.machine.store import turns
+    from waypost.machine.store.database import transaction
+    from waypost.machine.store.words import Words
+
+    store = App(world=World(home=home, cwd=home, environment={})).made_store()
+    texts: list[str] = []
+    words, last = Words(store), 0
+    while batch := turns.after_number(store, words, last, limit=5000):
+        texts.extend(searched_text(readable(turn, harness)) for turn, harness in batch)
+        last = batch[-1][0].number
+    count = int(store.execute("SELECT count(*) FROM turn").get)
+    index.set_bulk(store, index.BULK_HASH_BYTES)
+    shift = last
+    while count < wanted:
+        with transaction(store):
+            store.execute(
+                "INSERT INTO turn SELECT id + ?1, session_id, file_id, offset + ?1 * 1000003, part, length, role,"
+                " origin, at, flags, tool, call, exit_code, parser, payload FROM turn WHERE id <= ?2",
+                (shift, last),
+            )
+            for number, text in enumerate(texts, start=1):
+                if text:
+                    store.execute("INSERT INTO turn_text(rowid, text) VALUES (?, ?)", (number + shift, text))
+            store.execute("INSERT OR REPLACE INTO meta VALUES ('next_turn', ?)", (shift + last + 1,))
+            store.execute("INSERT OR REPLACE INTO meta VALUES ('indexed_to', ?)", (shift + last,))
+        shift += last
+        count = int(store.execute("SELECT count(*) FROM turn").get)
+    store.close()
 
 
 def main() -> None:
@@ -39,7 +79,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("home", type=Path)
+    parser.add_argument("--grow", type=int, default=0, metavar="N", help="copy turns until there are N")
     args = parser.parse_args()
+    if args.grow:
+        grow(args.home, args.grow)
     try:
         begin = time.perf_counter()
         search = open_search(args.home)

@@ -7,15 +7,12 @@ working directory, home. Flows get it as an argument and look at nothing else.
 from __future__ import annotations
 
 import contextlib
-import importlib.resources
 import os
-import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from waypost.errors import MachineError
 
@@ -28,8 +25,7 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class World:
+class World(NamedTuple):
     """What a run finds outside itself."""
 
     home: Path
@@ -37,7 +33,7 @@ class World:
     environment: Mapping[str, str]
     now_ms: Callable[[], int] = _now_ms
     monotonic: Callable[[], float] = time.monotonic
-    randomness: Callable[[int], bytes] = secrets.token_bytes
+    randomness: Callable[[int], bytes] = os.urandom
     cpus: int = 2
 
     @property
@@ -72,12 +68,12 @@ def real_world() -> World:
     )
 
 
-@dataclass(kw_only=True)
 class App:
     """What flows work with; opened on first use, closed by ``close``."""
 
-    world: World
-    _store: Store | None = field(default=None)
+    def __init__(self, *, world: World) -> None:
+        self.world = world
+        self._store: Store | None = None
 
     def store(self) -> Store | None:
         """Return the store, or None where none was made yet."""
@@ -99,14 +95,15 @@ class App:
 
     def prices(self) -> PriceTable:
         """Return the shipped price table with a person's ``prices.json`` in the home over it."""
+        from waypost.machine.files import package_file
         from waypost.rules.prices import PriceTable, parse_prices
 
-        shipped = (importlib.resources.files("waypost.rules") / "prices.json").read_bytes()
+        shipped = package_file("waypost.rules", "prices.json")
         override = None
         path = self.world.home / "prices.json"
         with contextlib.suppress(FileNotFoundError):
             override = parse_prices(path.read_bytes(), where=str(path))
-        return PriceTable(parse_prices(shipped, where="prices.json"), override)
+        return PriceTable(parse_prices(shipped or b"", where="prices.json"), override)
 
     def close(self) -> None:
         """Close what was opened."""

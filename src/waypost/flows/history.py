@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from waypost.errors import NotFoundError, UsageError
 from waypost.flows.app import App
@@ -36,8 +32,7 @@ GROUPINGS: Final = ("day", "week", "project", "model", "harness", "session")
 _SETTLED_BY_STATEMENT: Final = frozenset({"compaction", "web_search"})
 
 
-@dataclass(frozen=True)
-class SessionSummary:
+class SessionSummary(NamedTuple):
     """A session with its counters and totals."""
 
     stored: StoredSession
@@ -56,16 +51,14 @@ class SessionSummary:
         return not self.reasons
 
 
-@dataclass(frozen=True)
-class SessionPage:
+class SessionPage(NamedTuple):
     """Sessions, newest first, and where to go on."""
 
     sessions: tuple[SessionSummary, ...]
     next_cursor: str | None
 
 
-@dataclass(frozen=True)
-class TurnView:
+class TurnView(NamedTuple):
     """A turn as it is shown."""
 
     id: str
@@ -80,8 +73,7 @@ class TurnView:
     copied: bool
 
 
-@dataclass(frozen=True)
-class TurnPage:
+class TurnPage(NamedTuple):
     """A page of a session."""
 
     summary: SessionSummary
@@ -89,8 +81,7 @@ class TurnPage:
     next_cursor: str | None
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A turn that a search found."""
 
     session: str
@@ -102,8 +93,7 @@ class Hit:
     title: str | None
 
 
-@dataclass(frozen=True)
-class HitPage:
+class HitPage(NamedTuple):
     """Hits, best first. ``partial``: older matches were not ranked."""
 
     hits: tuple[Hit, ...]
@@ -112,8 +102,7 @@ class HitPage:
     behind: int
 
 
-@dataclass(frozen=True)
-class CostRow:
+class CostRow(NamedTuple):
     """Usage of one group."""
 
     key: str
@@ -122,8 +111,7 @@ class CostRow:
     cost: Cost
 
 
-@dataclass(frozen=True)
-class CostReport:
+class CostReport(NamedTuple):
     """Usage by group and in all."""
 
     by: str
@@ -138,6 +126,9 @@ class CostReport:
 
 def cursor_text(value: Sequence[int | str]) -> str:
     """Return a cursor: opaque text that carries a place in an order."""
+    import base64
+    import json
+
     return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
@@ -145,6 +136,10 @@ def cursor_value(text: str | None, shape: tuple[type, ...]) -> list[int | str] |
     """Read a cursor back. Errors: ``bad_cursor`` for anything this command did not give out."""
     if text is None:
         return None
+    import base64
+    import binascii
+    import json
+
     try:
         value = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (binascii.Error, ValueError):

@@ -14,19 +14,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from waypost.errors import MachineError
 from waypost.flows.app import App, World
 from waypost.flows.history import readable, searched_text
 from waypost.flows.projects import ProjectFinder
 from waypost.flows.reading import DECODER, ENCODER, TASK_DECODER, ReadResult, ReadTask, read_file
-from waypost.machine import files
-from waypost.machine.files import Fingerprint, FoundFile
+from waypost.machine import files, transcripts
 from waypost.machine.store import search, settling, turns
 from waypost.machine.store.database import guarded, transaction
 from waypost.machine.store.words import Words
 from waypost.machine.store.writing import IngestWriter, KnownFile, path_hash
+from waypost.machine.transcripts import Fingerprint, FoundFile
 from waypost.plugins.registry import TRANSCRIPT_READERS, transcript_reader
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ COMMIT_BYTES: Final = 32 * 1024 * 1024
 COMMIT_S: Final = 1.0
 WORKERS_FROM_BYTES: Final = 4 * 1024 * 1024
 INDEX_PAGE_TURNS: Final = 2000
+INDEX_SLICE_TURNS: Final = 500
 REPORT_S: Final = 0.1
+#: The size on record of a file that was not read to its end: no file has it, so the next pass goes on.
+UNFINISHED_SIZE: Final = -1
 _SUBFOLDERS: Final = {"claude_code": ("projects",), "codex": ("sessions", "archived_sessions")}
 
 
-@dataclass(frozen=True)
-class Root:
+class Root(NamedTuple):
     """A folder of one harness: a Claude configuration folder or a Codex home."""
 
     harness: str
@@ -106,7 +108,7 @@ def scan(roots: Sequence[Root]) -> list[tuple[str, FoundFile]]:
         except OSError:
             continue
         reader = readers[root.harness]
-        for file in files.walk(base, below=_SUBFOLDERS[root.harness]):
+        for file in transcripts.walk(base, below=_SUBFOLDERS[root.harness]):
             if reader.claims(file.logical) and (file.device, file.inode) not in seen:
                 seen.add((file.device, file.inode))
                 found.append((root.harness, file))
@@ -159,9 +161,10 @@ class IngestPass:
         self._pending: dict[int, tuple[str, FoundFile]] = {}
         self._busy: set[int] = set()
         self._seen: dict[int, tuple[int, int, int, int]] = {}
-        self._replacements: dict[int, int] = {}
+        self._replacements: dict[int, list[int]] = {}
         self._open_bytes = 0
         self._opened = 0.0
+        self._workers: list[Worker] = []
 
     def run(self) -> Report:
         """Do the pass. The caller holds the ingestion lock."""
@@ -170,6 +173,7 @@ class IngestPass:
             self.store = self.app.made_store()
             self.writer = IngestWriter(self.store)
             first_usage = self.writer.last_usage()
+            self._replacements = self.writer.unfinished_replacements()
             self._plan(scan(self.roots), count=True)
             self._total = sum(found.size for _, found in self._pending.values())
             try:
@@ -236,7 +240,7 @@ class IngestPass:
             if known.offset == 0 or Path(known.root, known.relative).exists():
                 continue
             try:
-                with files.TranscriptHandle(found) as handle:
+                with transcripts.TranscriptHandle(found) as handle:
                     same = handle.continues(known.offset, known.fingerprint)
             except Exception:  # unreadable now: it is planned as a new file and reported there
                 continue
@@ -255,7 +259,7 @@ class IngestPass:
             return
         from waypost.machine.workers import Worker, WorkerDiedError
 
-        workers = [Worker(work) for _ in range(self.jobs - 1)]
+        workers = self._workers = [Worker(work) for _ in range(self.jobs - 1)]
         try:
             self._read_with(workers)
         except WorkerDiedError:
@@ -264,6 +268,7 @@ class IngestPass:
             self._plan(scan(self.roots))
             self._read_alone()
         finally:
+            self._workers = []
             for worker in workers:
                 worker.end()
 
@@ -357,7 +362,7 @@ class IngestPass:
             if row is not None and result.restarted:
                 self.writer.retire_file(row)
                 new = self.writer.add_file(task.harness, found)
-                self._replacements[new] = row
+                self._replacements[new] = [row, *self._replacements.pop(row, [])]
                 row = new
             if row is None:
                 row = self.writer.add_file(task.harness, found)
@@ -367,13 +372,18 @@ class IngestPass:
             )
             self.writer.progress(
                 row,
-                found._replace(device=result.device, inode=result.inode),
+                found._replace(
+                    device=result.device,
+                    inode=result.inode,
+                    size=found.size if result.last else UNFINISHED_SIZE,
+                ),
                 offset=result.offset,
                 fingerprint=result.fingerprint(),
                 state=result.chunk.state,
             )
-            if result.last and row in self._replacements:
-                self.writer.name_replacement(self._replacements.pop(row), row)
+            if result.last:
+                for old in self._replacements.pop(row, []):
+                    self.writer.name_replacement(old, row)
         except BaseException:
             self.writer.undo()
             raise
@@ -412,7 +422,10 @@ class IngestPass:
             with transaction(self.store):
                 if self._bulk:
                     search.set_bulk(self.store, search.BULK_HASH_BYTES)
-                search.add(self.store, self._texts)
+                for start in range(0, len(self._texts), INDEX_SLICE_TURNS):
+                    search.add(self.store, self._texts[start : start + INDEX_SLICE_TURNS])
+                    for worker in self._workers:
+                        worker.pump()
         self._texts, self._characters = [], 0
         if finish and self._bulk:
             with transaction(self.store):

@@ -12,14 +12,14 @@ from typing import Final
 
 import msgspec
 
-from waypost.machine.files import Fingerprint, FoundFile, TranscriptHandle
 from waypost.machine.store.payloads import seal
+from waypost.machine.transcripts import Fingerprint, FoundFile, TranscriptHandle
 from waypost.plugins.api import Line, TranscriptFile
 from waypost.plugins.registry import transcript_reader
 from waypost.records.transcript import Chunk, Malformed, TurnDraft
 
 #: About this many bytes of records are read, decoded and committed together.
-CHUNK_BYTES: Final = 4 * 1024 * 1024
+CHUNK_BYTES: Final = 1024 * 1024
 
 
 class ReadTask(msgspec.Struct, frozen=True, array_like=True):
@@ -117,6 +117,8 @@ def _read(
     reader = transcript_reader(task.harness)
     known = Fingerprint(task.head_bytes, task.head, task.tail_bytes, task.tail)
     restarted = task.offset > 0 and not handle.continues(task.offset, known)
+    if restarted:
+        handle.begin_again()
     state = b"" if restarted else task.state
     start = 0 if restarted else task.offset
     handle.seek(start)
@@ -124,7 +126,7 @@ def _read(
     while True:
         malformed: list[Malformed] = []
         lines: list[Line] = []
-        for line in handle.lines(bytes_max=chunk_bytes):
+        for line in handle.records(bytes_max=chunk_bytes):
             if line.data is None:
                 malformed.append(Malformed(line.offset, line.length, f"oversized sha256:{line.sha256}"))
             else:
@@ -136,7 +138,7 @@ def _read(
         chunk.records += len(malformed)
         state = chunk.state
         payloads = [_sealed(turn) for turn in chunk.turns]
-        mark = handle.fingerprint(end)
+        mark = handle.fingerprint()
         yield ReadResult(
             chunk,
             payloads,

@@ -12,7 +12,6 @@ string with a lone surrogate. Both are our own mistakes: callers pass checked re
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
@@ -93,6 +92,8 @@ def decode(data: bytes) -> Plain:
     Errors: ``ValueError`` naming the reason. Duplicate members, floats, white space and any other
     spelling of the same value are refused, so equal records have equal bytes.
     """
+    import json
+
     value: Plain = json.loads(data.decode("utf-8"))
     try:
         again = encode(value)

@@ -113,7 +113,7 @@ class TurnDraft(msgspec.Struct, array_like=True, gc=False):
     at: int | None
     flags: int
     tool: str | None
-    call_id: str | None
+    call: int | None  # hash of the tool-call id
     exit_code: int | None
     text: str  # what the search index reads
     extras: bytes  # reader's own notes for rendering, msgpack

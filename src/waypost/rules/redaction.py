@@ -29,7 +29,7 @@ RFC 7515 (JWS), RFC 3986 (userinfo); over-redaction cases from entireio/cli #471
 import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 opaque_run_chars_max = 4096
@@ -37,6 +37,46 @@ pem_chars_max = 32_768
 value_chars_max = 512
 context_chars_max = 200
 rounds_max = 4
+_END = (1 << 62) - 1
+
+
+class LazyPattern:
+    """A regular expression that is compiled when it is first used.
+
+    Compiling them all takes 20 ms, as much as the rest of a short command's start; most texts hold no
+    rule's anchor, so most are never needed.
+    """
+
+    __slots__ = ("_compiled", "flags", "pattern")
+
+    def __init__(self, pattern: str, flags: re.RegexFlag = re.RegexFlag(0)) -> None:  # noqa: B008
+        self.pattern = pattern
+        self.flags = flags
+        self._compiled: re.Pattern[str] | None = None
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        """The compiled expression."""
+        if self._compiled is None:
+            self._compiled = re.compile(self.pattern, self.flags)
+        return self._compiled
+
+    def match(self, text: str, start: int = 0, end: int = _END) -> re.Match[str] | None:
+        """As ``re.Pattern.match``."""
+        return self.compiled.match(text, start, end)
+
+    def search(self, text: str, start: int = 0, end: int = _END) -> re.Match[str] | None:
+        """As ``re.Pattern.search``."""
+        return self.compiled.search(text, start, end)
+
+    def fullmatch(self, text: str, start: int = 0, end: int = _END) -> re.Match[str] | None:
+        """As ``re.Pattern.fullmatch``."""
+        return self.compiled.fullmatch(text, start, end)
+
+    def finditer(self, text: str, start: int = 0, end: int = _END) -> Iterator[re.Match[str]]:
+        """As ``re.Pattern.finditer``."""
+        return self.compiled.finditer(text, start, end)
+
 
 Span = tuple[int, int]
 Judge = Callable[[str, re.Match[str]], Span | None]
@@ -51,7 +91,7 @@ class Rule(NamedTuple):
     """
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: LazyPattern
     anchors: tuple[str, ...]
     judge: Judge
     folded: bool = False
@@ -81,29 +121,29 @@ OPAQUE_RUN = "opaque-run"
 # --- Judging a value -------------------------------------------------------------------------
 
 # A value that stands for something else: a variable, a template, a mask, an ellipsis, a file.
-_REFERENCE = re.compile(
+_REFERENCE = LazyPattern(
     r"\$[A-Za-z_({\[0-9@*]|#[0-9a-fA-F]{3,8}$|\(|<[^<>]*>|%[({sdr]|\{|\[|(?:~|\.{1,2})?/[^/+=]*/|~|\.{1,2}/|sha[0-9]{1,3}[:-]|"
     r"(?:process|import|os|env|ENV|self|this|config|settings|secrets|vars|ctx|args|opts|options|params|req|"
     r"request|data|props|var|local|module|github)\.[A-Za-z_]"
 )
-_TEMPLATE = re.compile(r"\$[{(]|\{\{|\.\.\.|…|\*\*\*|://|\[(?:redacted|dropped):")
-_MASKED = re.compile(r"\[(?:redacted|dropped):|\.\.\.|…|\*{3}|\$\{|\$\(|\{\{|^[<$%{*]|^\[")
-_WORDS = re.compile(r"_*[A-Za-z]+(?:[-_.:/ ]+[A-Za-z]+)*[-_]?[0-9]{0,2}")
-_PLACEHOLDER = re.compile(
+_TEMPLATE = LazyPattern(r"\$[{(]|\{\{|\.\.\.|…|\*\*\*|://|\[(?:redacted|dropped):")
+_MASKED = LazyPattern(r"\[(?:redacted|dropped):|\.\.\.|…|\*{3}|\$\{|\$\(|\{\{|^[<$%{*]|^\[")
+_WORDS = LazyPattern(r"_*[A-Za-z]+(?:[-_.:/ ]+[A-Za-z]+)*[-_]?[0-9]{0,2}")
+_PLACEHOLDER = LazyPattern(
     r"your|change|replace|insert|example|sample|placeholder|dummy|password|passwd|passphrase|secret|token|"
     r"credential|undefined|required|optional|redacted|masked|hidden|unknown|default|bearer|string|x{4}|"
     r"(?<![a-z])(?:foo|bar|baz|test|testing|user|root|admin|here|key|apikey|auth|pass|pwd|text|none|null|nil|true|"
     r"false|todo|tbd|fake|mock|empty|value|postgres|mysql|basic|str|bool|boolean|any|number|object|self)(?![a-z])",
     re.IGNORECASE,
 )
-_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:(?:\.|::|->)[A-Za-z_][A-Za-z_0-9]*)+")
-_CONNECTION = re.compile(
+_ATTRIBUTE = LazyPattern(r"[A-Za-z_][A-Za-z_0-9]*(?:(?:\.|::|->)[A-Za-z_][A-Za-z_0-9]*)+")
+_CONNECTION = LazyPattern(
     r"(?:server|data source|user id|uid|dbname|initial catalog|host|user|endpoint|accountname)\s?=[^,\n]*$",
     re.IGNORECASE,
 )
 
 
-_OPAQUE = re.compile(
+_OPAQUE = LazyPattern(
     r"(?=.{8})(?=[^A-Za-z]*+[A-Za-z])(?:(?=(?:[^0-9]*+[0-9]){3})|(?=[^0-9]*+[0-9])(?=[\w.-]*+[^\w.-]))",
     re.DOTALL,
 )
@@ -133,7 +173,7 @@ def _is_opaque(value: str) -> bool:
 
 
 # The whole token must read as words: what follows a real one without a gap must not excuse it.
-_STAND_IN = re.compile(r"[A-Za-z]{2,8}[-_](?:[A-Za-z]{2,8}[0-9]{0,2}[-_]){0,2}" + _WORDS.pattern)
+_STAND_IN = LazyPattern(r"[A-Za-z]{2,8}[-_](?:[A-Za-z]{2,8}[0-9]{0,2}[-_]){0,2}" + _WORDS.pattern)
 
 
 def _whole(text: str, match: re.Match[str]) -> Span | None:
@@ -185,10 +225,10 @@ def _flagged(text: str, match: re.Match[str]) -> Span | None:
     return (start, end) if known or _is_literal(value) else None
 
 
-_PEM_LINES = re.compile(
+_PEM_LINES = LazyPattern(
     r"(?:[^A-Za-z+/=-]{0,24}+(?:[nrt]?(?:Proc-Type|DEK-Info|Version|Comment)[^\n\\]{0,120}+|[A-Za-z0-9+/=]{16,}+))++"
 )
-_PEM_BODY = re.compile(r"[A-Za-z0-9+/]{24}|\[dropped:")
+_PEM_BODY = LazyPattern(r"[A-Za-z0-9+/]{24}|\[dropped:")
 
 
 def _pem(text: str, match: re.Match[str]) -> Span | None:
@@ -294,17 +334,17 @@ def _left(prefix: str, inner: str) -> str:
 
 def _token(name: str, anchor: str, pattern: str, judge: Judge = _whole) -> Rule:
     """A rule for tokens with a prefix of their own, masked as a whole."""
-    return Rule(name, re.compile(rf"(?P<secret>{pattern})"), (anchor,), judge)
+    return Rule(name, LazyPattern(rf"(?P<secret>{pattern})"), (anchor,), judge)
 
 
 def _part(name: str, anchor: str, pattern: str, judge: Judge) -> Rule:
     """A rule that masks only the part of its match that the pattern calls the secret."""
-    return Rule(name, re.compile(pattern), (anchor,), judge)
+    return Rule(name, LazyPattern(pattern), (anchor,), judge)
 
 
 def _folded(name: str, anchor: str, pattern: str, judge: Judge) -> Rule:
     """The same for words written in any letter case."""
-    return Rule(name, re.compile(pattern), (anchor,), judge, folded=True)
+    return Rule(name, LazyPattern(pattern), (anchor,), judge, folded=True)
 
 
 _ASSIGNMENT = (
@@ -348,7 +388,7 @@ _BASE64URL = "[A-Za-z0-9_-]"
 # No rule is named so that its mask, with a value after it, would read as an assignment.
 # Specific families stand before general ones: of two rules on one place, the first names the mask.
 RULES: tuple[Rule, ...] = (
-    Rule("private-key", re.compile(_PEM), ("-----BEGIN ",), _pem),
+    Rule("private-key", LazyPattern(_PEM), ("-----BEGIN ",), _pem),
     _token("aws-access-key-id", "AKIA", r"AKIA[A-Z0-9]{16}"),
     # Half of the alphabet could spell a word after ASIA ("ASIAPACIFIC…"), so it needs a digit.
     _token("aws-access-key-id", "ASIA", r"ASIA(?=[A-Z]{0,15}[0-9])[A-Z0-9]{16}"),
@@ -426,9 +466,9 @@ RULES: tuple[Rule, ...] = (
 
 # --- Opaque runs -----------------------------------------------------------------------------
 
-_OPAQUE_PROBE = re.compile(rf"[A-Za-z0-9+/_-]{{{opaque_run_chars_max // 2}}}")
-_OPAQUE_REST = re.compile(r"[A-Za-z0-9+/_-]*+={0,2}")
-_PEM_DASHES = re.compile(r"-{5,}")
+_OPAQUE_PROBE = LazyPattern(rf"[A-Za-z0-9+/_-]{{{opaque_run_chars_max // 2}}}")
+_OPAQUE_REST = LazyPattern(r"[A-Za-z0-9+/_-]*+={0,2}")
+_PEM_DASHES = LazyPattern(r"-{5,}")
 
 
 def _opaque_runs(skeleton: str) -> list[_Cut]:
@@ -540,7 +580,7 @@ _ORDER = {rule.name: place for place, rule in reversed(list(enumerate(RULES)))}
 _MASKS = {rule.name: f"[redacted:{rule.name}]" for rule in RULES}
 # Masking can put a boundary where a word went on, and so uncover a token that was glued to a secret. Between
 # these characters it cannot: nothing that is matched begins right after them because of what stood before.
-_UNCOVERING = re.compile(r"\[redacted:[a-z0-9-]{1,40}\](?![\s\"'`;,@\\<]|\Z)")
+_UNCOVERING = LazyPattern(r"\[redacted:[a-z0-9-]{1,40}\](?![\s\"'`;,@\\<]|\Z)")
 
 
 def _merge(cuts: list[_Cut]) -> list[_Cut]:

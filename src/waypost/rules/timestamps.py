@@ -5,27 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
-_MINUTES_CACHED_MAX: Final = 4096
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND: Final = timedelta(milliseconds=1)
-_minutes: dict[str, int] = {}
 
 
 def parse_ms(text: object) -> int | None:
     """Return milliseconds since the epoch, or None for anything that is no ISO 8601 time.
 
-    A time without zone is read as UTC, as both harnesses mean it. The common shape
-    ``YYYY-MM-DDTHH:MM:SS.mmmZ`` is read without ``datetime``: one look-up per minute seen.
+    A time without zone is read as UTC, as both harnesses mean it. Fractions below a millisecond are
+    cut off, towards the past.
     """
     if not isinstance(text, str):
         return None
-    common = len(text) == 24 and text[19::4] == ".Z"
-    if common:
-        base = _minutes.get(text[:17])
-        if base is not None:
-            seconds, fraction = text[17:19], text[20:23]
-            if seconds.isdecimal() and fraction.isdecimal() and seconds < "60":
-                return base + int(seconds) * 1000 + int(fraction)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -33,14 +23,10 @@ def parse_ms(text: object) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:
-        value = (moment - _EPOCH) // _MILLISECOND
+        since = moment - _EPOCH
     except OverflowError:
         return None
-    if common:
-        if len(_minutes) > _MINUTES_CACHED_MAX:
-            _minutes.clear()
-        _minutes[text[:17]] = value - value % 60_000
-    return value
+    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
 
 
 def format_ms(at: int | None) -> str | None:

@@ -12,7 +12,6 @@ Errors: ``key_missing``, ``key_wrong``, ``store_newer``, ``store_damaged``, ``st
 from __future__ import annotations
 
 import contextlib
-import importlib.resources
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -170,6 +169,8 @@ def _check_header(path: Path) -> None:
 
 def migrations() -> list[tuple[int, str]]:
     """Return the numbered migrations shipped with the program, in order."""
+    import importlib.resources
+
     folder = importlib.resources.files("waypost.machine.store") / "migrations"
     found = [
         (int(entry.name[:4]), entry.read_text("utf-8"))

@@ -8,11 +8,12 @@ trained on a person's records would carry their words beyond ``forget``.
 from __future__ import annotations
 
 import functools
-import importlib.resources
 from typing import Final
 
 import msgspec
 import zstandard
+
+from waypost.machine.files import package_file
 
 LEVEL: Final = 1
 PAYLOAD_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -22,10 +23,8 @@ _UNPACK: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes | None])
 
 @functools.cache
 def _dictionary() -> zstandard.ZstdCompressionDict | None:
-    entry = importlib.resources.files("waypost.machine.store") / "records.zdict"
-    if not entry.is_file():
-        return None
-    return zstandard.ZstdCompressionDict(entry.read_bytes())
+    data = package_file("waypost.machine.store", "records.zdict")
+    return zstandard.ZstdCompressionDict(data) if data is not None else None
 
 
 @functools.cache

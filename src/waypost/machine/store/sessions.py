@@ -203,8 +203,8 @@ def counters(connection: apsw.Connection, rows: Sequence[int]) -> dict[int, Coun
 def own_usage(connection: apsw.Connection, words: Words, rows: Sequence[int]) -> list[UsageSum]:
     """Return what sessions paid for themselves."""
     cursor = connection.execute(
-        f"SELECT u.owner, u.model, u.at / {QUARTER_MS}, {_SUMS} FROM usage_entry u"
-        f" WHERE u.counted = 1 AND u.owner IN ({_marks(rows)}) GROUP BY 1, 2, 3"
+        f"SELECT u.session_id, u.model, u.at / {QUARTER_MS}, {_SUMS} FROM usage_entry u"
+        f" WHERE u.counted = 1 AND u.session_id IN ({_marks(rows)}) GROUP BY 1, 2, 3"
     )
     return [_sum(row, words) for row in cursor]
 

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 import apsw
 
-from waypost.machine.store.payloads import unseal
 from waypost.machine.store.rows import fetch
 from waypost.machine.store.sessions import StoredSession, by_row
 from waypost.machine.store.words import FILE, Words
@@ -150,6 +149,8 @@ def after_number(
 
 def _open(connection: apsw.Connection, words: Words, rows: Sequence[Sequence[object]]) -> list[StoredTurn]:
     """Unseal payloads; parts after the first take the raw record from the first."""
+    from waypost.machine.store.payloads import unseal
+
     found: list[StoredTurn] = []
     raws: dict[tuple[int, int, int], bytes | None] = {}
     for row in rows:

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 import apsw
 import msgspec
 
-from waypost.machine.files import Fingerprint, FoundFile, crash_point
+from waypost.machine.files import crash_point
 from waypost.machine.store.rows import fetch
 from waypost.machine.store.words import FILE, PACK, SESSION, FileFacts, ProjectFacts, SessionFacts, Words
+from waypost.machine.transcripts import Fingerprint, FoundFile
 from waypost.records.ids import file_tag, project_key, session_key, small_hash
 from waypost.records.transcript import Chunk, CommandDraft, SessionDraft, UsageDraft
 
@@ -30,7 +31,7 @@ _USAGE: Final = """
 INSERT INTO usage_entry(file_id, session_id, key, at, model, input, output, cache_read, cache_write_5m,
     cache_write_1h, reasoning, web_stated, web_observed, final, first_offset, last_offset, turn_key, total,
     mirrored, owner) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,0,?13,?14,?15,?16,?17,?18,?2)
-ON CONFLICT(key, session_id, file_id) DO UPDATE SET
+ON CONFLICT(session_id, file_id, key) DO UPDATE SET
     input = iif(excluded.output > output, excluded.input, input),
     cache_read = iif(excluded.output > output, excluded.cache_read, cache_read),
     cache_write_5m = iif(excluded.output > output, excluded.cache_write_5m, cache_write_5m),
@@ -46,7 +47,7 @@ _SEARCH: Final = """
 INSERT INTO usage_entry(file_id, session_id, key, at, model, input, output, cache_read, cache_write_5m,
     cache_write_1h, reasoning, web_stated, web_observed, final, first_offset, last_offset, owner)
 VALUES (?1,?2,?3,?4,NULL,0,0,0,0,0,0,0,?5,0,?6,?6,?2)
-ON CONFLICT(key, session_id, file_id) DO UPDATE SET web_observed = web_observed + excluded.web_observed
+ON CONFLICT(session_id, file_id, key) DO UPDATE SET web_observed = web_observed + excluded.web_observed
 """
 _EXECUTION: Final = """
 INSERT INTO execution(id, session_id, file_id, call, call_id, offset, part, started_at, ended_at,
@@ -238,6 +239,18 @@ class IngestWriter:
             (small_hash("retired", str(file_id)), file_id),
         )
 
+    def unfinished_replacements(self) -> dict[int, list[int]]:
+        """Return retired files by the file that took their place and was not read to its end yet."""
+        found: dict[int, list[int]] = {}
+        for row in fetch(
+            self.connection, "SELECT id, harness, sealed FROM source_file WHERE replaced_by = 0"
+        ):
+            facts = FILE.decode(row[2])
+            new = self.file_row(row[1], FoundFile(facts.root, facts.relative, 0, 0, 0, 0))
+            if new is not None:
+                found.setdefault(new, []).append(row[0])
+        return found
+
     def name_replacement(self, file_id: int, replacement: int) -> None:
         """Say which file took a retired one's place, so that settling can compare them."""
         self.connection.execute("UPDATE source_file SET replaced_by = ? WHERE id = ?", (replacement, file_id))
@@ -340,7 +353,7 @@ class IngestWriter:
                     draft.at,
                     draft.flags,
                     intern(draft.tool),
-                    small_hash(draft.call_id) if draft.call_id is not None else None,
+                    draft.call,
                     draft.exit_code,
                     parser_version,
                     payload,

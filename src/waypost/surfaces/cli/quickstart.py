@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from waypost.flows.app import App, opened
 from waypost.flows.history import CostReport, History, SessionPage
@@ -28,8 +27,7 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", action="store_true", help="use the transcripts shipped with waypost")
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(NamedTuple):
     """What the summary shows."""
 
     sample: bool
@@ -57,7 +55,7 @@ def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result
         from importlib.resources import as_file, files
 
         # The sample has a store of its own, so that invented sessions never mix with real ones.
-        world = replace(app.world, home=app.world.home / "sample")
+        world = app.world._replace(home=app.world.home / "sample")
         with as_file(files("waypost.sample")) as folder, opened(world) as sample_app:
             roots = [Root("claude_code", folder / "claude"), Root("codex", folder / "codex")]
             overview = _overview(

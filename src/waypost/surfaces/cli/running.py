@@ -7,8 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
 from waypost.errors import InternalError, MachineError, UsageError, WaypostError
 from waypost.records.codec import encode
@@ -19,16 +18,14 @@ if TYPE_CHECKING:
     from waypost.surfaces.cli.screen import Screen
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What a command found: the record's data, and how to show it to a person."""
 
     data: Mapping[str, object]
     show: Callable[[Screen], None]
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A command whose standard output is a document or a stream of its own."""
 
     write: Callable[[], int]

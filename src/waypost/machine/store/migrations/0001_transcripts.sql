@@ -126,12 +126,11 @@ CREATE TABLE usage_entry (
     turn_key       INTEGER,
     total          INTEGER,
     mirrored       INTEGER NOT NULL DEFAULT 0,   -- a second writing beside the file it belongs to
-    counted        INTEGER NOT NULL DEFAULT 1,   -- this row is the one that counts
+    counted        INTEGER NOT NULL DEFAULT 1,   -- this row counts: its session is the owner
     owner          INTEGER NOT NULL              -- session that pays
 );
-CREATE UNIQUE INDEX usage_by_key ON usage_entry(key, session_id, file_id);
-CREATE INDEX usage_by_session ON usage_entry(session_id, file_id);
-CREATE INDEX usage_by_owner ON usage_entry(owner) WHERE counted = 1;
+CREATE UNIQUE INDEX usage_by_session ON usage_entry(session_id, file_id, key);
+CREATE INDEX usage_by_key ON usage_entry(key);
 
 CREATE TABLE execution (
     id          INTEGER PRIMARY KEY,   -- hash of session and call

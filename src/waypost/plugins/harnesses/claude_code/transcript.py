@@ -103,6 +103,13 @@ _COMMAND, _EDIT = int(TurnFlag.COMMAND), int(TurnFlag.FILE_EDIT)
 _SEARCH, _IMAGE = int(TurnFlag.WEB_SEARCH), int(TurnFlag.IMAGE)
 _PROJECTED, _ECHO = int(TurnFlag.PROJECTED), int(TurnFlag.ECHO)
 _PROMPT = int(TurnFlag.PROMPT)
+_OK, _FAILED, _DENIED = int(TurnFlag.OK), int(TurnFlag.FAILED), int(TurnFlag.DENIED)
+_REFUSED, _FEEDBACK_FLAG = int(TurnFlag.REFUSED), int(TurnFlag.FEEDBACK)
+_INTERRUPTED_FLAG, _BACKGROUND = int(TurnFlag.INTERRUPTED), int(TurnFlag.BACKGROUND)
+_PENDING, _RUNNING = int(Lifecycle.PENDING), int(Lifecycle.RUNNING)
+_FINISHED, _INTERRUPTED_LIFE = int(Lifecycle.FINISHED), int(Lifecycle.INTERRUPTED)
+_SUCCEEDED, _OUTCOME_FAILED = int(Outcome.SUCCEEDED), int(Outcome.FAILED)
+_UNKNOWN, _HARNESS_REPORT = int(Outcome.UNKNOWN), int(OutcomeSource.HARNESS_REPORT)
 _HUMAN = int(Origin.HUMAN)
 
 
@@ -227,18 +234,27 @@ class _Run:
         return self.state.session or self.stem
 
     def _session(self, native: str, at: int | None, record: Record) -> SessionDraft:
-        session = self._draft(native)
+        session = self.sessions.get(native)
+        if session is None:
+            session = self._draft(native)
         self.state.session = native
         if at is not None:
-            self._seen(session, at)
-        cwd = record.cwd
-        if cwd and session.cwd is None:
-            session.cwd = cwd
+            ended = session.ended_at
+            if ended is None:
+                self._opened(at)
+                session.opened_at = self.state.opened_at
+                session.started_at = session.ended_at = at
+            elif at > ended:
+                session.ended_at = at
+            elif session.started_at is not None and at < session.started_at:
+                session.started_at = at
+        if session.cwd is None and record.cwd:
+            session.cwd = record.cwd
         if record.git_branch:
             session.branch = record.git_branch
         if record.version:
             session.version = record.version
-        if record.entrypoint and session.entrypoint is None:
+        if session.entrypoint is None and record.entrypoint:
             session.entrypoint = record.entrypoint
         return session
 
@@ -248,15 +264,6 @@ class _Run:
             session = SessionDraft(native_id=native, opened_at=self.state.opened_at)
             self.sessions[native] = session
         return session
-
-    def _seen(self, session: SessionDraft, at: int) -> None:
-        self._opened(at)
-        if session.opened_at is None:
-            session.opened_at = self.state.opened_at
-        if session.started_at is None or at < session.started_at:
-            session.started_at = at
-        if session.ended_at is None or at > session.ended_at:
-            session.ended_at = at
 
     def _opened(self, at: int | None) -> None:
         if self.state.opened_at is None and at is not None:
@@ -302,7 +309,7 @@ class _Run:
                 at,
                 flags,
                 tool,
-                call_id,
+                small_hash(call_id) if call_id is not None else None,
                 exit_code,
                 text,
                 extras,
@@ -527,7 +534,7 @@ class _Run:
         text = rendering.result_text(block.content)[0]
         failed = bool(block.is_error)
         status, exit_code = _result_status(record, tool, text, failed)
-        flags = int(status)
+        flags = status
         if record.is_sidechain or record.agent_id:
             flags |= _SIDECHAIN
         if tool in COMMAND_TOOLS:
@@ -569,9 +576,9 @@ class _Run:
             call.part,
             call.at,
             None,
-            int(Lifecycle.RUNNING),
-            int(Outcome.UNKNOWN),
-            int(OutcomeSource.NONE),
+            _RUNNING,
+            _UNKNOWN,
+            0,
             None,
             None,
             False,
@@ -583,20 +590,20 @@ class _Run:
         call_id: str,
         call: OpenCall | None,
         at: int | None,
-        status: TurnFlag,
+        status: int,
         exit_code: int | None,
     ) -> None:
         started = call.at if call is not None else None
-        lifecycle, outcome, source = Lifecycle.FINISHED, Outcome.UNKNOWN, OutcomeSource.NONE
-        if status & (TurnFlag.DENIED | TurnFlag.REFUSED):
-            lifecycle = Lifecycle.PENDING
-        elif status & TurnFlag.INTERRUPTED:
-            lifecycle = Lifecycle.INTERRUPTED
-        elif status & TurnFlag.BACKGROUND:
-            lifecycle = Lifecycle.RUNNING
+        lifecycle, outcome, source = _FINISHED, _UNKNOWN, 0
+        if status & (_DENIED | _REFUSED):
+            lifecycle = _PENDING
+        elif status & _INTERRUPTED_FLAG:
+            lifecycle = _INTERRUPTED_LIFE
+        elif status & _BACKGROUND:
+            lifecycle = _RUNNING
         else:
-            outcome = Outcome.FAILED if status & TurnFlag.FAILED else Outcome.SUCCEEDED
-            source = OutcomeSource.HARNESS_REPORT
+            outcome = _OUTCOME_FAILED if status & _FAILED else _SUCCEEDED
+            source = _HARNESS_REPORT
         duration = at - started if at is not None and started is not None and at >= started else None
         self.commands[session.native_id, call_id] = CommandDraft(
             session.native_id,
@@ -605,12 +612,12 @@ class _Run:
             call.part if call is not None else 0,
             started,
             at,
-            int(lifecycle),
-            int(outcome),
-            int(source),
+            lifecycle,
+            outcome,
+            source,
             exit_code,
             duration,
-            bool(status & TurnFlag.DENIED),
+            bool(status & _DENIED),
         )
 
     # -- the rest ----------------------------------------------------------------------------------
@@ -644,9 +651,11 @@ class _Run:
         )
 
     def _other(self, kind: str, record: Record, offset: int, data: bytes) -> None:
-        at = parse_ms(record.timestamp)
-        self._opened(at)
         native = record.session_id
+        at: int | None = None
+        if self.state.opened_at is None or kind in ("progress", "queue-operation"):
+            at = parse_ms(record.timestamp)
+            self._opened(at)
         if kind == "progress":
             mirrored = native is not None and b'"agent_progress"' in data
             inner = decode_progress(record.data) if mirrored else None
@@ -745,38 +754,41 @@ def _add_reason(session: SessionDraft, reason: str) -> None:
         session.reasons.append(reason)
 
 
-def _result_status(record: Record, tool: str | None, text: str, failed: bool) -> tuple[TurnFlag, int | None]:
-    """Return what a result says of its call, and the exit code where the format states one."""
+def _result_status(record: Record, tool: str | None, text: str, failed: bool) -> tuple[int, int | None]:
+    """Return the flags that a result gives its call, and the exit code where the format states one."""
     if not failed:
         if tool in COMMAND_TOOLS:
             stated = decode_result(record.tool_use_result)
             if stated.interrupted:
-                return TurnFlag.INTERRUPTED, None
+                return _INTERRUPTED_FLAG, None
             if stated.background_task_id:
-                return TurnFlag.BACKGROUND, None
-        return TurnFlag.OK, None
-    status = TurnFlag.FAILED
+                return _BACKGROUND, None
+        return _OK, None
     if text.startswith(_INTERRUPTED):
-        return TurnFlag.INTERRUPTED, None
+        return _INTERRUPTED_FLAG, None
     if text.startswith(_DENIAL) or _UNGRANTED in text[:2000]:
-        version = version_tuple(record.version)
-        during = (
-            version is not None
-            and version >= DENIAL_TIMING_VERSION
-            and record.tool_denial_kind == "user-rejected"
-            and not record.tool_denial_before_run
-            and text.startswith(_DENIAL)
-            and _FEEDBACK not in text
-        )
-        status = TurnFlag.INTERRUPTED if during else TurnFlag.DENIED
-        return (status | TurnFlag.FEEDBACK if _FEEDBACK in text else status), None
+        status = _INTERRUPTED_FLAG if _during_run(record, text) else _DENIED
+        return (status | _FEEDBACK_FLAG if _FEEDBACK in text else status), None
     if record.tool_denial_kind is not None:
-        return TurnFlag.DENIED, None
+        return _DENIED, None
     if text.startswith("<tool_use_error>"):
-        return TurnFlag.FAILED | TurnFlag.REFUSED, None
+        return _FAILED | _REFUSED, None
     exit_code = None
     if tool in COMMAND_TOOLS:
         version = version_tuple(record.version)
         found = _EXIT_CODE.match(text) if version is None or version >= EXIT_CODE_VERSION else None
         exit_code = int(found[1]) if found is not None else None
-    return status, exit_code
+    return _FAILED, exit_code
+
+
+def _during_run(record: Record, text: str) -> bool:
+    """Tell an escape while a tool ran from a rejection, where the version makes them look alike."""
+    version = version_tuple(record.version)
+    return (
+        version is not None
+        and version >= DENIAL_TIMING_VERSION
+        and record.tool_denial_kind == "user-rejected"
+        and not record.tool_denial_before_run
+        and text.startswith(_DENIAL)
+        and _FEEDBACK not in text
+    )

@@ -507,7 +507,7 @@ class _Run:
                 at,
                 flags,
                 tool,
-                call_id,
+                small_hash(call_id) if call_id is not None else None,
                 exit_code,
                 excerpt(text, bytes_max=text_bytes_max).text,
                 extras,
