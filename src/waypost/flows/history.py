@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from waypost.errors import NotFoundError, UsageError
 from waypost.flows.app import App
-from waypost.machine.store import search as index
 from waypost.machine.store import sessions as store_sessions
 from waypost.machine.store import turns as store_turns
 from waypost.machine.store.database import Store, guarded
@@ -23,6 +22,7 @@ from waypost.rules.prices import Cost, Priced, PriceTable
 SESSIONS_LIMIT: Final = 50
 TURNS_LIMIT: Final = 100
 HITS_LIMIT: Final = 20
+MALFORMED_SHOWN_MAX: Final = 100
 LIMIT_MAX: Final = 10_000
 SNIPPET_CHARACTERS: Final = 160
 HARNESSES: Final = ("claude_code", "codex")
@@ -79,6 +79,7 @@ class TurnPage(NamedTuple):
     summary: SessionSummary
     turns: tuple[TurnView, ...]
     next_cursor: str | None
+    malformed: tuple[store_sessions.MalformedPlace, ...] = ()
 
 
 class Hit(NamedTuple):
@@ -157,8 +158,11 @@ def cursor_value(text: str | None, shape: tuple[type, ...]) -> list[int | str] |
     return value
 
 
-def parse_time(text: str, *, now_ms: int, zone: tzinfo | None) -> int:
-    """Read a day, a time or an age (``90d``, ``12h``, ``2w``, ``30m``). Errors: ``bad_time``."""
+def parse_time(text: str, *, now_ms: int, zone: tzinfo | None, day_end: bool = False) -> int:
+    """Read a day, a time or an age (``90d``, ``12h``, ``2w``, ``30m``). Errors: ``bad_time``.
+
+    A day means its first instant, or with ``day_end`` the first instant after it.
+    """
     unit = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}.get(text[-1:])
     if unit is not None and text[:-1].isdigit() and len(text) <= 7:
         return now_ms - int(text[:-1]) * unit
@@ -171,6 +175,9 @@ def parse_time(text: str, *, now_ms: int, zone: tzinfo | None) -> int:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
+    if day_end and len(text) == len("2026-11-30"):
+        moment = (moment.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=zone)
+        moment = moment if zone is not None else moment.astimezone()
     return int(moment.timestamp() * 1000)
 
 
@@ -377,7 +384,8 @@ class History:
                 following = cursor_text((last.file_id, last.offset, last.part, order))
                 break
             after = (-1, -1)
-        return TurnPage(summary, tuple(views), following)
+        malformed = store_sessions.malformed_of(self.store, session_row, limit=MALFORMED_SHOWN_MAX)
+        return TurnPage(summary, tuple(views), following, tuple(malformed))
 
     def _views(
         self,
@@ -483,25 +491,28 @@ class History:
         cursor: str | None = None,
     ) -> HitPage:
         """Find turns that hold every word and phrase of a query, best first."""
+        from waypost.machine.store import search as index
+
         query = index.parse_query(text)
-        skip = cursor_value(cursor, (int,))
+        place = cursor_value(cursor, (int, int))
         projects = self.find_projects(project) if project is not None else None
         roles = _roles(role)
         if self.store is None or self.words is None:
             return HitPage((), None, False, 0)
         with guarded():
             index.register(self.store)
+            first, newest = (int(one) for one in place) if place else (0, index.indexed_to(self.store))
             found, partial = index.matches(
                 self.store,
                 query,
+                newest=newest,
                 keep=lambda numbers: store_turns.kept(self._store(), numbers, projects=projects, roles=roles),
             )
-            first = int(skip[0]) if skip is not None else 0
             wanted = found[first : first + limit]
             opened = store_turns.by_numbers(self.store, self.words, [one.turn for one in wanted])
             hits = [self._hit(opened[one.turn], query.terms) for one in wanted if one.turn in opened]
             behind = index.backlog(self.store)
-        following = cursor_text((first + limit,)) if len(found) > first + limit else None
+        following = cursor_text((first + limit, newest)) if len(found) > first + limit else None
         return HitPage(tuple(hits), following, partial, behind)
 
     def _hit(self, turn: StoredTurn, terms: Sequence[str]) -> Hit:

@@ -32,7 +32,7 @@ from waypost.plugins.registry import TRANSCRIPT_READERS, transcript_reader
 if TYPE_CHECKING:
     from waypost.machine.workers import Worker
 
-LIVE_S: Final = 1.0
+LIVE_S: Final = 0.7
 HOT_FILES_MAX: Final = 256
 COMMIT_BYTES: Final = 32 * 1024 * 1024
 COMMIT_S: Final = 1.0
@@ -99,7 +99,7 @@ def default_roots(world: World) -> list[Root]:
 
 def scan(roots: Sequence[Root]) -> list[tuple[str, FoundFile]]:
     """Find every transcript below the roots, each once, newest content first."""
-    found: list[tuple[str, FoundFile]] = []
+    found: dict[tuple[str, str, str], tuple[str, FoundFile]] = {}
     seen: set[tuple[int, int]] = set()
     readers = {reader.name: reader for reader in TRANSCRIPT_READERS}
     for root in roots:
@@ -111,9 +111,11 @@ def scan(roots: Sequence[Root]) -> list[tuple[str, FoundFile]]:
         for file in transcripts.walk(base, below=_SUBFOLDERS[root.harness]):
             if reader.claims(file.logical) and (file.device, file.inode) not in seen:
                 seen.add((file.device, file.inode))
-                found.append((root.harness, file))
-    found.sort(key=lambda one: -one[1].mtime_ns)
-    return found
+                place = (root.harness, file.root, file.logical)
+                if place not in found or found[place][1].compressed:
+                    # While it is being compressed a file lies there twice: the plain one is whole.
+                    found[place] = (root.harness, file)
+    return sorted(found.values(), key=lambda one: -one[1].mtime_ns)
 
 
 @contextlib.contextmanager
@@ -164,6 +166,8 @@ class IngestPass:
         self._replacements: dict[int, list[int]] = {}
         self._open_bytes = 0
         self._opened = 0.0
+        self._looked = 0.0
+        self._indexing = False
         self._workers: list[Worker] = []
 
     def run(self) -> Report:
@@ -279,23 +283,22 @@ class IngestPass:
         return self._pending.pop(key)
 
     def _read_alone(self) -> None:
-        live = self.world.monotonic()
         while (one := self._next()) is not None:
             task, row = self._task(*one)
+            key = path_hash(task.harness, task.found())
+            self._busy.add(key)
             for result in read_file(task):
                 row = self._write(task, row, result)
-                if self.world.monotonic() - live > LIVE_S:
-                    self._live(path_hash(task.harness, task.found()))
-                    live = self.world.monotonic()
+                self._live()
                 if self._stop():
                     return
+            self._busy.discard(key)
 
     def _read_with(self, workers: list[Worker]) -> None:
         """Let workers read and decode while this process writes and indexes."""
         from waypost.machine.workers import TASKS_AHEAD
 
         given: dict[Worker, deque[tuple[ReadTask, int | None]]] = {worker: deque() for worker in workers}
-        live = self.world.monotonic()
         while True:
             for worker in workers:
                 while worker.waiting < TASKS_AHEAD and (one := self._next()) is not None:
@@ -316,31 +319,30 @@ class IngestPass:
                 else:
                     given[worker].popleft()
                     self._busy.discard(path_hash(task.harness, task.found()))
-            if self.world.monotonic() - live > LIVE_S:
-                self._live(None)
-                live = self.world.monotonic()
+            self._live()
 
-    def _live(self, reading: int | None) -> None:
-        """Look for files that grew or appeared since they were planned; read them ahead of the backlog."""
-        if reading is not None:
-            self._busy.add(reading)
-        try:
-            for harness, file in scan(self.roots)[:HOT_FILES_MAX]:
-                key = path_hash(harness, file)
-                current = (file.device, file.inode, file.size, file.mtime_ns)
-                if key in self._busy or self._seen.get(key) == current:
-                    continue
-                if key in self._pending and file.size > COMMIT_BYTES:
-                    continue  # large and already in line
-                self._seen[key] = current
-                self._pending.pop(key, None)
-                task, row = self._task(harness, file)
-                for result in read_file(task):
-                    row = self._write(task, row, result)
+    def _live(self) -> None:
+        """Every ``LIVE_S``, read files that grew or appeared since they were planned, ahead of the rest."""
+        if self.world.monotonic() - self._looked < LIVE_S:
+            return
+        hot: list[tuple[str, FoundFile]] = []
+        for harness, file in scan(self.roots)[:HOT_FILES_MAX]:
+            key = path_hash(harness, file)
+            current = (file.device, file.inode, file.size, file.mtime_ns)
+            if key in self._busy or self._seen.get(key) == current:
+                continue
+            if key in self._pending and file.size > COMMIT_BYTES:
+                continue  # large and already in line
+            self._seen[key] = current
+            self._pending.pop(key, None)
+            hot.append((harness, file))
+        for harness, file in hot:
+            task, row = self._task(harness, file)
+            for result in read_file(task):
+                row = self._write(task, row, result)
+        if hot:
             self._commit()
-        finally:
-            if reading is not None:
-                self._busy.discard(reading)
+        self._looked = self.world.monotonic()
 
     def _begin(self) -> None:
         if self.writer.begin():
@@ -412,24 +414,37 @@ class IngestPass:
         enough = len(self._texts) >= search.INDEX_BATCH_TURNS or (
             self._characters >= search.INDEX_BATCH_CHARACTERS
         )
-        if not enough and not finish:
+        if self._indexing or (not enough and not finish):
             return
         self._commit()
         first = self._texts[0][0] if self._texts else None
         if self._catch_up(first) and self._texts:
-            if len(self._texts) > INDEX_PAGE_TURNS and not self._bulk:
-                self._bulk = True
-            with transaction(self.store):
-                if self._bulk:
-                    search.set_bulk(self.store, search.BULK_HASH_BYTES)
-                for start in range(0, len(self._texts), INDEX_SLICE_TURNS):
-                    search.add(self.store, self._texts[start : start + INDEX_SLICE_TURNS])
-                    for worker in self._workers:
-                        worker.pump()
-        self._texts, self._characters = [], 0
-        if finish and self._bulk:
+            texts, self._texts, self._characters = self._texts, [], 0
+            self._bulk = self._bulk or len(texts) > INDEX_PAGE_TURNS
+            self._indexing = True
+            self._add(texts)
+            self._indexing = False
+        if finish and self._texts:
+            self._index(finish=True)  # what arrived while the rest was indexed
+        elif finish and self._bulk:
             with transaction(self.store):
                 search.set_bulk(self.store, search.LIVE_HASH_BYTES)
+
+    def _add(self, texts: list[tuple[int, str]]) -> None:
+        """Add texts slice by slice; between slices look at the workers and at live files."""
+        start = 0
+        while start < len(texts):
+            with transaction(self.store):
+                if self._bulk and start == 0:
+                    search.set_bulk(self.store, search.BULK_HASH_BYTES)
+                while start < len(texts):
+                    search.add(self.store, texts[start : start + INDEX_SLICE_TURNS])
+                    start += INDEX_SLICE_TURNS
+                    for worker in self._workers:
+                        worker.pump()
+                    if self.world.monotonic() - self._looked >= LIVE_S:
+                        break
+            self._live()
 
     def _catch_up(self, until: int | None) -> bool:
         """Index turns below ``until`` that an interrupted pass left; false when stopped meanwhile."""

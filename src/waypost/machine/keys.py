@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -48,7 +47,7 @@ def create(home: Path) -> bytes:
     where = place(home)
     if where.file.exists():
         raise RefusedError("key_exists", f"a key already exists at {where.file}")
-    key = secrets.token_bytes(KEY_BYTES)
+    key = os.urandom(KEY_BYTES)
     files.write_private(where.file, key.hex().encode() + b"\n")
     return key
 

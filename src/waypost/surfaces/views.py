@@ -211,6 +211,10 @@ def turn_page_view(page: TurnPage, price_table: str) -> Plain:
     return {
         "session": session_view(page.summary, price_table),
         "turns": [turn_view(one, price_table) for one in page.turns],
+        "malformed": [
+            {"file": one.relative, "offset": one.offset, "length": one.length, "reason": one.reason}
+            for one in page.malformed
+        ],
         "next_cursor": page.next_cursor,
     }
 

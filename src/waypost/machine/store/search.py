@@ -125,14 +125,19 @@ def register(connection: apsw.Connection) -> None:
 
 
 def matches(
-    connection: apsw.Connection, query: Query, *, keep: Callable[[Sequence[int]], set[int]]
+    connection: apsw.Connection,
+    query: Query,
+    *,
+    newest: int,
+    keep: Callable[[Sequence[int]], set[int]],
 ) -> tuple[list[Match], bool]:
     """Return ranked matches, best first, and whether older matches were left unranked.
 
-    ``keep`` filters turn numbers (by project, role, copies) before anything is ranked.
+    ``newest`` bounds the turn numbers, so that later pages see what the first saw. ``keep`` filters turn
+    numbers (by project, role, copies) before anything is ranked.
     """
     rows: list[tuple[int, float]] = []
-    before, scanned, more = 2**62, 0, False
+    before, scanned, more = newest + 1, 0, False
     while len(rows) < CANDIDATES_MAX:
         try:
             found = [
@@ -158,8 +163,8 @@ def matches(
         more = True
     if not rows:
         return [], more
-    newest, oldest = rows[0][0], rows[-1][0]
-    span = max(newest - oldest, 1)
+    oldest = rows[-1][0]
+    span = max(rows[0][0] - oldest, 1)
     ranked = [Match(turn, value + 0.1 * (turn - oldest) / span) for turn, value in rows]
     ranked.sort(key=lambda match: (-match.score, -match.turn))
     return ranked, more

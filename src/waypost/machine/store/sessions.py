@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import apsw
 
 from waypost.machine.store.rows import fetch
-from waypost.machine.store.words import PROJECT, SESSION, ProjectFacts, SessionFacts, Words
+from waypost.machine.store.words import FILE, PROJECT, SESSION, ProjectFacts, SessionFacts, Words
 from waypost.records.transcript import Tokens
 
 QUARTER_MS: Final = 900_000
@@ -198,6 +198,29 @@ def counters(connection: apsw.Connection, rows: Sequence[int]) -> dict[int, Coun
     ):
         found[row[0]] = found[row[0]]._replace(malformed_records=row[1])
     return found
+
+
+class MalformedPlace(NamedTuple):
+    """Where a record could not be read, and why."""
+
+    relative: str
+    offset: int
+    length: int
+    reason: str
+
+
+def malformed_of(connection: apsw.Connection, row: int, *, limit: int) -> list[MalformedPlace]:
+    """Return the unreadable records in a session's files, in order."""
+    return [
+        MalformedPlace(FILE.decode(sealed).relative, offset, length, reason)
+        for sealed, offset, length, reason in fetch(
+            connection,
+            "SELECT s.sealed, m.offset, m.length, m.reason FROM malformed_record m"
+            " JOIN file_session f ON f.file_id = m.file_id JOIN source_file s ON s.id = m.file_id"
+            " WHERE f.session_id = ? ORDER BY m.file_id, m.offset LIMIT ?",
+            (row, limit),
+        )
+    ]
 
 
 def own_usage(connection: apsw.Connection, words: Words, rows: Sequence[int]) -> list[UsageSum]:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from waypost.flows.app import App
 from waypost.flows.history import GROUPINGS, CostReport, CostRow, History, parse_time
-from waypost.rules.display import format_tokens, format_usd
-from waypost.rules.prices import format_amount
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result
 
@@ -21,7 +19,7 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--by", choices=GROUPINGS, default="day", help="default: day")
     parser.add_argument("--since", metavar="TIME", help="a day, a time, or an age such as 30d")
-    parser.add_argument("--until", metavar="TIME", help="a day, a time, or an age")
+    parser.add_argument("--until", metavar="TIME", help="a day (included), a time, or an age")
     parser.add_argument("--utc", action="store_true", help="days in UTC instead of local time")
 
 
@@ -32,13 +30,16 @@ def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result
     report = History(app).costs(
         arguments.by,
         since=parse_time(arguments.since, now_ms=now, zone=zone) if arguments.since else None,
-        until=parse_time(arguments.until, now_ms=now, zone=zone) if arguments.until else None,
+        until=parse_time(arguments.until, now_ms=now, zone=zone, day_end=True) if arguments.until else None,
         utc=arguments.utc,
     )
     return Result(views.costs_view(report), lambda screen: show_costs(screen, report))
 
 
 def _cells(label: str, row: CostRow | CostReport) -> list[str]:
+    from waypost.rules.display import format_tokens, format_usd
+    from waypost.rules.prices import format_amount
+
     tokens = row.tokens
     return [
         label,

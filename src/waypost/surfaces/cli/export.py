@@ -105,7 +105,7 @@ def _jsonl(history: History, summary: SessionSummary) -> Iterator[bytes]:
 
 
 def _markdown(history: History, summary: SessionSummary) -> Iterator[bytes]:
-    from waypost.surfaces.cli.sessions import cost_text, title_text, turn_text, when
+    from waypost.surfaces.cli.timeline import cost_text, title_text, turn_text, when
 
     stored = summary.stored
     head = [

@@ -30,7 +30,7 @@ def add_roots(parser: argparse.ArgumentParser) -> None:
 
 
 def roots_of(world: World, arguments: argparse.Namespace) -> list[Root]:
-    """Return the roots asked for; naming any replaces the defaults of its harness only."""
+    """Return the roots asked for; naming any replaces all defaults."""
     defaults = default_roots(world)
     stated = [Root("claude_code", world.cwd / Path(one).expanduser()) for one in arguments.claude or ()]
     stated += [Root("codex", world.cwd / Path(one).expanduser()) for one in arguments.codex or ()]

@@ -13,7 +13,7 @@ from waypost.rules.prices import format_amount
 from waypost.surfaces import views
 from waypost.surfaces.cli.ingest import add_roots, jobs_of, report_data, roots_of, run_pass
 from waypost.surfaces.cli.running import Document, Result
-from waypost.surfaces.cli.sessions import sessions_table
+from waypost.surfaces.cli.timeline import sessions_table
 
 if TYPE_CHECKING:
     from waypost.surfaces.cli.screen import Screen

@@ -10,7 +10,6 @@ from waypost.flows.history import HITS_LIMIT, History, HitPage, checked_limit
 from waypost.records.transcript import Role
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result
-from waypost.surfaces.cli.sessions import when
 
 if TYPE_CHECKING:
     from waypost.surfaces.cli.screen import Screen
@@ -43,6 +42,8 @@ def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result
 
 
 def _show(screen: Screen, page: HitPage) -> None:
+    from waypost.surfaces.cli.timeline import when
+
     if not page.hits:
         screen.line("Nothing found.")
     for hit in page.hits:

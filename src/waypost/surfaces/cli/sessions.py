@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from waypost.errors import UsageError
@@ -12,25 +11,15 @@ from waypost.flows.history import (
     SESSIONS_LIMIT,
     TURNS_LIMIT,
     History,
-    SessionPage,
-    SessionSummary,
-    TurnPage,
-    TurnView,
     checked_limit,
     harness_name,
     parse_time,
 )
-from waypost.records.transcript import Origin, Role, TurnFlag
-from waypost.rules.display import format_count, format_duration_ms, format_tokens, format_usd, one_line
-from waypost.rules.prices import format_amount
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result
 
 if TYPE_CHECKING:
     from waypost.surfaces.cli.screen import Screen
-
-HARNESS_LABELS = {"claude_code": "claude", "codex": "codex"}
-_TEXT_LINES_MAX = 12
 
 
 def configure(name: str, parser: argparse.ArgumentParser) -> None:
@@ -39,7 +28,7 @@ def configure(name: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--project", metavar="P", help="a project's name, remote, key or folder")
         parser.add_argument("--harness", metavar="H", help="claude_code or codex")
         parser.add_argument("--since", metavar="TIME", help="a day, a time, or an age such as 7d")
-        parser.add_argument("--until", metavar="TIME", help="a day, a time, or an age")
+        parser.add_argument("--until", metavar="TIME", help="a day (included), a time, or an age")
         parser.add_argument("--own", action="store_true", help="waypost's own analysis runs instead")
         parser.add_argument("--limit", type=int, default=0, metavar="N", help=f"default {SESSIONS_LIMIT}")
     else:
@@ -67,7 +56,13 @@ def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result
         cursor = history.place_of_turn(history.find_session(arguments.id), arguments.around)
     page = history.session(arguments.id, limit=limit, cursor=cursor)
     data = views.turn_page_view(page, history.prices.version)
-    return Result(data, lambda screen: show_session(screen, page, full=arguments.turns))
+
+    def show(screen: Screen) -> None:
+        from waypost.surfaces.cli.timeline import show_session
+
+        show_session(screen, page, full=arguments.turns)
+
+    return Result(data, show)
 
 
 def _sessions(history: History, arguments: argparse.Namespace) -> Result:
@@ -76,13 +71,19 @@ def _sessions(history: History, arguments: argparse.Namespace) -> Result:
         project=arguments.project,
         harness=harness_name(arguments.harness),
         since=parse_time(arguments.since, now_ms=now, zone=None) if arguments.since else None,
-        until=parse_time(arguments.until, now_ms=now, zone=None) if arguments.until else None,
+        until=parse_time(arguments.until, now_ms=now, zone=None, day_end=True) if arguments.until else None,
         limit=checked_limit(arguments.limit, default=SESSIONS_LIMIT),
         cursor=arguments.cursor,
         own_runs=arguments.own,
     )
     data = views.sessions_view(page, history.prices.version)
-    return Result(data, lambda screen: show_sessions(screen, page))
+
+    def show(screen: Screen) -> None:
+        from waypost.surfaces.cli.timeline import show_sessions
+
+        show_sessions(screen, page)
+
+    return Result(data, show)
 
 
 def _streams(history: History, arguments: argparse.Namespace) -> Result:
@@ -91,198 +92,18 @@ def _streams(history: History, arguments: argparse.Namespace) -> Result:
     key = history.find_session(arguments.id).key
     if arguments.events:
         events = [views.event_view(one) for one in history.events(arguments.id)]
-        return Result({"session": key, "events": events}, lambda screen: _show_events(screen, events))
+
+        def show_stream(screen: Screen) -> None:
+            from waypost.surfaces.cli.timeline import show_events
+
+            show_events(screen, events)
+
+        return Result({"session": key, "events": events}, show_stream)
     commands = [views.execution_view(key, one) for one in history.executions(arguments.id)]
-    return Result({"session": key, "executions": commands}, lambda screen: _show_commands(screen, commands))
 
+    def show(screen: Screen) -> None:
+        from waypost.surfaces.cli.timeline import show_commands
 
-def _show_events(screen: Screen, events: list[dict[str, object]]) -> None:
-    for one in events:
-        screen.line("  ".join(str(value) for value in one.values() if value is not None))
+        show_commands(screen, commands)
 
-
-def _show_commands(screen: Screen, commands: list[dict[str, object]]) -> None:
-    from waypost.surfaces.cli.screen import Column
-
-    screen.table(
-        [
-            Column("started"),
-            Column("outcome"),
-            Column("exit", right=True),
-            Column("lifecycle"),
-            Column("call"),
-        ],
-        [
-            [
-                str(one["started_at"] or ""),
-                str(one["outcome"]),
-                "" if one["exit_code"] is None else str(one["exit_code"]),
-                str(one["lifecycle"]),
-                str(one["call_id"]),
-            ]
-            for one in commands
-        ],
-    )
-
-
-# -- for people ------------------------------------------------------------------------------------
-
-
-def when(at: int | None) -> str:
-    """Return a local time as people write it."""
-    if at is None:
-        return "unknown"
-    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def failures(summary: SessionSummary) -> str:
-    """Return failed commands, empty when there are none."""
-    return format_count(summary.counters.failed_commands) if summary.counters.failed_commands else "·"
-
-
-def cost_text(summary: SessionSummary) -> str:
-    """Return a session's cost for a table."""
-    return format_usd(format_amount(summary.cost.usd), summary.cost.lower_bound)
-
-
-def title_text(summary: SessionSummary) -> str:
-    """Return what a session is called, else what little is known of it."""
-    title = views.masked(summary.stored.facts.title)
-    return " ".join(title.split()) if title else "(no prompt)"
-
-
-def sessions_table(screen: Screen, sessions: tuple[SessionSummary, ...] | list[SessionSummary]) -> None:
-    """Write sessions as a table."""
-    from waypost.surfaces.cli.screen import Column
-
-    screen.table(
-        [
-            Column("started", style="dim"),
-            Column("project", drop_below=60),
-            Column("agent", drop_below=90),
-            Column("prompts", right=True, drop_below=110),
-            Column("commands", right=True, drop_below=80),
-            Column("failed", right=True, drop_below=80),
-            Column("cost", right=True),
-            Column("title", flexible=True),
-            Column("session", style="dim", drop_below=70),
-        ],
-        [
-            [
-                when(one.stored.started_at),
-                one_line(one.stored.project.name, 24),
-                HARNESS_LABELS.get(one.stored.harness, one.stored.harness),
-                format_count(one.counters.prompts + one.counters.automated_prompts),
-                format_count(one.counters.commands),
-                failures(one),
-                cost_text(one),
-                title_text(one),
-                one.stored.key[:12],
-            ]
-            for one in sessions
-        ],
-    )
-
-
-def show_sessions(screen: Screen, page: SessionPage) -> None:
-    """Write a page of sessions."""
-    if not page.sessions:
-        screen.line("No sessions.")
-        screen.note("waypost quickstart finds transcripts and reads them.")
-        return
-    sessions_table(screen, page.sessions)
-    if any(one.cost.lower_bound for one in page.sessions):
-        screen.note("≥ at least: some responses or prices are not in the transcript.")
-    if page.next_cursor:
-        screen.note(f"More: waypost sessions --cursor {page.next_cursor}")
-
-
-def show_session(screen: Screen, page: TurnPage, *, full: bool) -> None:
-    """Write a session: a head, then its timeline."""
-    summary = page.summary
-    stored, counters = summary.stored, summary.counters
-    screen.line(title_text(summary), style="bold")
-    span = ""
-    if stored.started_at is not None and stored.ended_at is not None:
-        span = f", {format_duration_ms(stored.ended_at - stored.started_at)}"
-    models = ", ".join(summary.models) or "unknown model"
-    screen.note(
-        f"{stored.key}  {stored.project.name}  {HARNESS_LABELS.get(stored.harness, stored.harness)}  {models}"
-    )
-    screen.note(f"{when(stored.started_at)}{span}  {stored.facts.cwd or ''}  {stored.facts.branch or ''}")
-    tokens = summary.tokens
-    screen.line(
-        f"{format_count(counters.prompts + counters.automated_prompts)} prompts,"
-        f" {format_count(counters.commands)} commands ({format_count(counters.failed_commands)} failed),"
-        f" {format_tokens(tokens.total)} tokens ({format_tokens(tokens.output)} out), {cost_text(summary)}"
-    )
-    if summary.reasons:
-        screen.note(
-            "Totals may be incomplete: " + ", ".join(one.replace("_", " ") for one in summary.reasons)
-        )
-    if summary.shared_tokens.total:
-        screen.note(f"{format_tokens(summary.shared_tokens.total)} tokens were copied from another session.")
-    screen.line()
-    for turn in page.turns:
-        _show_turn(screen, turn, full=full)
-    if page.next_cursor:
-        screen.note(f"More: waypost session {stored.key} --turns --cursor {page.next_cursor}")
-
-
-def _label(turn: TurnView) -> tuple[str, str]:
-    role, flags = turn.stored.role, turn.stored.flags
-    if role == Role.USER:
-        who = {Origin.HUMAN: "you", Origin.AUTOMATED: "caller", Origin.AGENT: "parent agent"}
-        return who.get(Origin(turn.stored.origin), "harness"), "bold cyan"
-    if role == Role.ASSISTANT:
-        return ("thinking", "dim") if flags & TurnFlag.THINKING else ("agent", "")
-    if role == Role.TOOL_CALL:
-        return turn.stored.tool or "tool", "magenta"
-    if role == Role.TOOL_RESULT:
-        if flags & TurnFlag.DENIED:
-            return "denied", "yellow"
-        if flags & TurnFlag.INTERRUPTED:
-            return "interrupted", "yellow"
-        if flags & TurnFlag.FAILED:
-            code = turn.stored.exit_code
-            return (f"failed, exit {code}" if code is not None else "failed"), "red"
-        return "result", "dim"
-    return ("compacted" if role == Role.COMPACTION else "harness"), "dim"
-
-
-def _show_turn(screen: Screen, turn: TurnView, *, full: bool) -> None:
-    label, style = _label(turn)
-    clock = ""
-    if turn.stored.at is not None:
-        clock = datetime.fromtimestamp(turn.stored.at / 1000).astimezone().strftime("%H:%M:%S")
-    cost = ""
-    if turn.cost is not None:
-        cost = "  " + format_usd(format_amount(turn.cost.usd), turn.cost.lower_bound)
-    copied = "  (copied)" if turn.copied else ""
-    screen.line(f"{clock}  {label}{cost}{copied}", style=style)
-    text = turn_text(turn)
-    quiet = turn.stored.role in (Role.TOOL_RESULT, Role.SYSTEM, Role.COMPACTION) or (
-        turn.stored.flags & TurnFlag.THINKING
-    )
-    if text:
-        lines = 0 if full else (4 if quiet else _TEXT_LINES_MAX)
-        screen.block(text, indent=10, lines_max=lines, style="dim" if quiet else "")
-
-
-def turn_text(turn: TurnView) -> str:
-    """Return what a turn says, for reading."""
-    shown = turn.readable
-    if shown.tool is None:
-        return (views.masked(shown.text) or "").strip()
-    if turn.stored.role == Role.TOOL_RESULT:
-        return (views.masked(shown.tool.result) or "").strip()
-    value = views.plain_value(shown.tool.input)
-    if isinstance(value, dict):
-        for name in ("command", "cmd"):
-            command = value.get(name)
-            if isinstance(command, str):
-                return command
-            if isinstance(command, list):
-                return " ".join(str(one) for one in command)
-        return "\n".join(f"{name}: {item}" for name, item in value.items())
-    return str(value) if value is not None else ""
+    return Result({"session": key, "executions": commands}, show)

@@ -16,7 +16,7 @@ from waypost.rules.display import format_count, neutralise, one_line
 from waypost.surfaces import views
 from waypost.surfaces.cli.ingest import Stop, add_roots, jobs_of, roots_of
 from waypost.surfaces.cli.running import Document, Result
-from waypost.surfaces.cli.sessions import cost_text, title_text
+from waypost.surfaces.cli.timeline import cost_text, title_text
 
 if TYPE_CHECKING:
     from waypost.flows.history import SessionSummary
