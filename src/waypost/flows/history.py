@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from waypost.errors import NotFoundError, UsageError
@@ -23,6 +24,7 @@ SESSIONS_LIMIT: Final = 50
 TURNS_LIMIT: Final = 100
 HITS_LIMIT: Final = 20
 MALFORMED_SHOWN_MAX: Final = 100
+SHOWN_CHARACTERS_MAX: Final = 80
 LIMIT_MAX: Final = 10_000
 SNIPPET_CHARACTERS: Final = 160
 HARNESSES: Final = ("claude_code", "codex")
@@ -125,6 +127,18 @@ class CostReport(NamedTuple):
 # -- arguments -------------------------------------------------------------------------------------
 
 
+def shown(text: str) -> str:
+    """Return the start of an argument, for a message."""
+    return text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "…"
+
+
+def parse_optional_time(
+    text: str | None, *, now_ms: int, zone: tzinfo | None, day_end: bool = False
+) -> int | None:
+    """As ``parse_time``; None for an option that was not given."""
+    return None if text is None else parse_time(text, now_ms=now_ms, zone=zone, day_end=day_end)
+
+
 def cursor_text(value: Sequence[int | str]) -> str:
     """Return a cursor: opaque text that carries a place in an order."""
     import base64
@@ -143,16 +157,17 @@ def cursor_value(text: str | None, shape: tuple[type, ...]) -> list[int | str] |
 
     try:
         value = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (binascii.Error, ValueError):
+    except (binascii.Error, ValueError, RecursionError):
         value = None
     if (
         not isinstance(value, list)
         or len(value) != len(shape)
         or not all(type(one) is kind for one, kind in zip(value, shape, strict=True))
+        or any(isinstance(one, int) and abs(one) >= 2**62 for one in value)
     ):
         raise UsageError(
             "bad_cursor",
-            f"expected a cursor that this command gave out, found {text[:60]!r}",
+            f"expected a cursor that this command gave out, found {shown(text)!r}",
             hint="leave --cursor away to start from the beginning",
         )
     return value
@@ -164,21 +179,21 @@ def parse_time(text: str, *, now_ms: int, zone: tzinfo | None, day_end: bool = F
     A day means its first instant, or with ``day_end`` the first instant after it.
     """
     unit = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}.get(text[-1:])
-    if unit is not None and text[:-1].isdigit() and len(text) <= 7:
+    if unit is not None and len(text) <= 7 and text[:-1].isascii() and text[:-1].isdigit():
         return now_ms - int(text[:-1]) * unit
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if day_end and len(text) == len("2026-11-30"):
+            moment += timedelta(days=1)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
+        return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
         raise UsageError(
             "bad_time",
-            f"expected a day (2026-11-30), a time (2026-11-30T16:00) or an age (90d, 12h), found {text!r}",
+            "expected a day (2026-11-30), a time (2026-11-30T16:00) or an age (90d, 12h), found"
+            f" {shown(text)!r}",
         ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
-    if day_end and len(text) == len("2026-11-30"):
-        moment = (moment.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=zone)
-        moment = moment if zone is not None else moment.astimezone()
-    return int(moment.timestamp() * 1000)
 
 
 def checked_limit(value: int, *, default: int) -> int:
@@ -196,7 +211,10 @@ def harness_name(text: str | None) -> str | None:
         return None
     name = HARNESS_NAMES.get(text, text)
     if name not in HARNESSES:
-        raise UsageError("bad_arguments", f"expected a harness of {', '.join(HARNESSES)}, found {text!r}")
+        raise UsageError(
+            "bad_arguments",
+            f"expected a harness of {', '.join(HARNESSES)}, found {shown(text)!r}",
+        )
     return name
 
 
@@ -225,7 +243,7 @@ class History:
         A key, a remote, a name, its last part, or a folder. Errors: ``project_not_found``.
         """
         rows = store_sessions.project_rows(self.store) if self.store is not None else []
-        folder = str((self.app.world.cwd / text).resolve()) if text.startswith((".", "/", "~")) else None
+        folder = self._folder(text)
         for same in (
             lambda key, facts: key == text,
             lambda _, facts: facts.remote is not None and facts.remote == text,
@@ -241,9 +259,17 @@ class History:
                 return found
         raise NotFoundError(
             "project_not_found",
-            f"no project is called {text!r}",
+            f"no project is called {shown(text)!r}",
             hint="waypost costs --by project lists them",
         )
+
+    def _folder(self, text: str) -> str | None:
+        if not text.startswith((".", "/", "~")) or not _is_name(text):
+            return None
+        try:
+            return str((self.app.world.cwd / Path(text).expanduser()).resolve())
+        except (OSError, RuntimeError):
+            return None
 
     def find_session(self, text: str) -> StoredSession:
         """Return a session by key, by the start of its key, or by its harness's own id.
@@ -263,7 +289,9 @@ class History:
             return found[0]
         several = "several sessions fit" if found else "no session is called"
         raise NotFoundError(
-            "session_not_found", f"{several} {text[:80]!r}", hint="waypost sessions lists them"
+            "session_not_found",
+            f"{several} {shown(text)!r}",
+            hint="waypost sessions lists them",
         )
 
     # -- sessions ----------------------------------------------------------------------------------
@@ -465,7 +493,7 @@ class History:
 
     def place_of_turn(self, session: StoredSession, name: str) -> str:
         """Return the cursor just before a turn. Errors: ``turn_not_found``."""
-        missing = NotFoundError("turn_not_found", f"no turn of this session is called {name[:80]!r}")
+        missing = NotFoundError("turn_not_found", f"no turn of this session is called {shown(name)!r}")
         try:
             address = parse_turn_id(name)
         except ValueError:
@@ -659,7 +687,7 @@ def _roles(text: str | None) -> list[int] | None:
     if text == "tool":
         return [names["tool_call"], names["tool_result"]]
     if text not in names:
-        raise UsageError("bad_arguments", f"expected a role of {', '.join(names)}, found {text!r}")
+        raise UsageError("bad_arguments", f"expected a role of {', '.join(names)}, found {text[:40]!r}")
     return [names[text]]
 
 

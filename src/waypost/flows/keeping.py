@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from waypost.errors import NotFoundError, RefusedError, WaypostError
+from waypost.errors import MachineError, RefusedError, WaypostError
 from waypost.flows.app import App
 from waypost.flows.history import History
 from waypost.machine import files, keys
@@ -85,7 +85,7 @@ def key_place(app: App) -> dict[str, object]:
 def _current_key(app: App) -> bytes:
     key = keys.load(app.world.home)
     if key is None:
-        raise NotFoundError(
+        raise RefusedError(
             "key_missing", f"no key at {keys.place(app.world.home).file}", hint="waypost ingest makes one"
         )
     return key
@@ -102,7 +102,7 @@ def rotate_key(app: App) -> None:
         return
     with files.exclusive_lock(app.world.home / "ingest.lock") as held:
         if not held:
-            raise RefusedError(
+            raise MachineError(
                 "ingest_busy", "the store is being written; a key is rotated when nothing else uses it"
             )
         database.rekey(app.world.home, store, new)
@@ -124,7 +124,7 @@ def restore_key(app: App, code: str) -> None:
     home = app.world.home
     path = database.store_path(home)
     if not path.exists():
-        raise NotFoundError("key_missing", f"no store at {path} that a key could open")
+        raise RefusedError("key_missing", f"no store at {path} that a key could open")
     database.check_key(path, key)
     files.private_folder(home)
     keys.to_file(home, key)
@@ -195,10 +195,11 @@ def _store_checks(app: App, *, deep: bool) -> list[Check]:
         store = app.store()
         if store is None:
             return [Check("store", "note", f"none at {path} yet")]
-        wrong = database.damage(store) if deep else None
-        held = sessions.totals(store)
-        behind = search.backlog(store)
-        unsettled = settling.pending(store)
+        with database.guarded():
+            wrong = database.damage(store) if deep else None
+            held = sessions.totals(store)
+            behind = search.backlog(store)
+            unsettled = settling.pending(store)
     except WaypostError as error:
         return [Check("store", "broken", error.message, error.hint)]
     if wrong is not None:

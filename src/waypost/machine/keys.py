@@ -75,7 +75,11 @@ def _from_file(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(details.st_mode):
-        raise RefusedError("key_permissions", f"expected a regular file at {path}, found something else")
+        raise RefusedError(
+            "key_permissions",
+            f"expected a regular file at {path}, found something else",
+            hint="put the key itself there, not a link to it",
+        )
     if stat.S_IMODE(details.st_mode) & 0o077:
         raise RefusedError(
             "key_permissions",
@@ -83,7 +87,11 @@ def _from_file(path: Path) -> bytes | None:
             hint=f"check who may have read it, then: chmod 600 {path}",
         )
     if details.st_uid != os.getuid():
-        raise RefusedError("key_permissions", f"the key file {path} belongs to another user")
+        raise RefusedError(
+            "key_permissions",
+            f"the key file {path} belongs to another user",
+            hint="run waypost as that user, or set WAYPOST_HOME to a folder you own",
+        )
     text = path.read_text("ascii", "replace").strip()
     try:
         key = bytes.fromhex(text)

@@ -36,7 +36,7 @@ def excerpt(text: str, *, bytes_max: int) -> Excerpt:
         return Excerpt(text, 0)
     half = bytes_max // 2
     head = _whole(head[:half])
-    tail = _whole(tail[-half:])
+    tail = _whole(tail[-half:]) if half else b""
     dropped = total - len(head) - len(tail)
     marker = f"\n… [{dropped} bytes left out] …\n"
     return Excerpt(head.decode() + marker + tail.decode(), dropped)

@@ -209,4 +209,4 @@ def format_amount(amount: Decimal | None) -> str | None:
     text = format(amount, "f")
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    return text or "0"
+    return "0" if text in ("", "-0") else text

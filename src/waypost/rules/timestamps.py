@@ -37,10 +37,10 @@ def format_ms(at: int | None) -> str | None:
         moment = _EPOCH + timedelta(milliseconds=at)
     except OverflowError:
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+    return f"{moment.year:04d}" + moment.strftime("-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
 
 
 def day_of(at: int, *, zone: tzinfo | None = None) -> str:
     """Return the calendar day ``YYYY-MM-DD`` of a time, in ``zone`` or else in local time."""
     moment = _EPOCH + timedelta(milliseconds=at)
-    return moment.astimezone(zone).strftime("%Y-%m-%d")
+    return moment.astimezone(zone).date().isoformat()

@@ -133,7 +133,8 @@ def lineage(one: Relative, family: Sequence[Relative]) -> list[int]:
         seen.add(name)
         parent = by_native.get(name)
         if parent is not None:
-            found.append(parent.session)
+            if parent.session not in found:
+                found.append(parent.session)
             queue.extend(parent.parents)
             continue
         siblings = [member for member in family if name in member.parents and _older(member, one)]

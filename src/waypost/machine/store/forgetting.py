@@ -54,12 +54,13 @@ def forget(connection: apsw.Connection, sessions: Sequence[int], *, now_ms: int)
     """Delete sessions in the caller's transaction."""
     before = count(connection, sessions)
     run = connection.execute
+    heirs: set[int] = set()
     for session in sessions:
         run("INSERT OR REPLACE INTO forgotten SELECT key, ? FROM session WHERE id = ?", (now_ms, session))
         run("DELETE FROM turn_text WHERE rowid IN (SELECT id FROM turn WHERE session_id = ?)", (session,))
         run("DELETE FROM turn WHERE session_id = ?", (session,))
         run("DELETE FROM execution WHERE session_id = ?", (session,))
-        _free_shared(connection, session)
+        heirs |= _free_shared(connection, session)
         run("DELETE FROM usage_entry WHERE session_id = ?", (session,))
         run("DELETE FROM file_session WHERE session_id = ?", (session,))
         run("DELETE FROM unsettled WHERE session_id = ?", (session,))
@@ -71,22 +72,27 @@ def forget(connection: apsw.Connection, sessions: Sequence[int], *, now_ms: int)
         " UNION SELECT model FROM usage_entry WHERE model IS NOT NULL)"
     )
     settling.settle(connection)
+    for heir in sorted(heirs.difference(sessions)):
+        settling.copied_counters(connection, heir)
     # Merging all segments drops the words of deleted turns from the index for good.
     run("INSERT INTO turn_text(turn_text) VALUES ('optimize')")
     return before._replace(projects=projects, files=files)
 
 
-def _free_shared(connection: apsw.Connection, session: int) -> None:
-    """Give back what others share with this session, to be attributed again."""
-    connection.execute(
-        "INSERT OR IGNORE INTO unsettled SELECT DISTINCT session_id FROM usage_entry"
-        " WHERE owner = ?1 AND session_id <> ?1",
+def _free_shared(connection: apsw.Connection, session: int) -> set[int]:
+    """Give back what others share with this session, to be attributed again; returns those others."""
+    others = fetch(
+        connection,
+        "SELECT DISTINCT session_id FROM usage_entry WHERE owner = ?1 AND session_id <> ?1",
         (session,),
     )
+    for (other,) in others:
+        connection.execute("INSERT OR IGNORE INTO unsettled VALUES (?)", (other,))
     connection.execute(
         "UPDATE usage_entry SET counted = 1, owner = session_id WHERE owner = ?1 AND session_id <> ?1",
         (session,),
     )
+    return {row[0] for row in others}
 
 
 def _empty_projects(connection: apsw.Connection) -> int:

@@ -94,7 +94,7 @@ def parse_query(text: str) -> Query:
     if not kept:
         raise UsageError(
             "bad_query",
-            f"expected at least one word to search for, found {text!r}",
+            f"expected at least one word to search for, found {text[:80]!r}",
             hint="quotes make phrases",
         )
     if len(kept) > TERMS_MAX:

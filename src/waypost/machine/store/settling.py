@@ -46,7 +46,7 @@ def settle(connection: apsw.Connection) -> None:
     changed = _shared_keys(connection, touched)
     changed |= _families(connection, touched)
     for session in sorted(changed):
-        _copied_counters(connection, session)
+        copied_counters(connection, session)
     _join_projects(connection)
     connection.execute("DELETE FROM unsettled")
 
@@ -198,7 +198,7 @@ def _copies(connection: apsw.Connection, family: Sequence[Relative]) -> set[int]
 # -- copied turns ----------------------------------------------------------------------------------
 
 
-def _copied_counters(connection: apsw.Connection, session: int) -> None:
+def copied_counters(connection: apsw.Connection, session: int) -> None:
     """Set how far each file of a session repeats turns that are counted elsewhere.
 
     A copy is always a prefix: a fork or resumed file first repeats the history it continues.

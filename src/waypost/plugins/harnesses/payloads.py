@@ -7,11 +7,17 @@ import binascii
 import hashlib
 import json
 import math
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from waypost.records.transcript import Media
+
+#: A count as a record may state it: no harness counts below zero or beyond what a double holds. A
+#: figure outside is left out, like any other member that does not fit.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
+#: An exit status as a harness may state it; negative for a process it ended itself.
+ExitStatus = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 LEAVES_MAX: Final = 2000
 DEPTH_MAX: Final = 24

@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from waypost.flows.app import App
-from waypost.flows.history import GROUPINGS, CostReport, CostRow, History, parse_time
+from waypost.flows.history import GROUPINGS, CostReport, CostRow, History, parse_optional_time
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result
 
@@ -29,8 +29,8 @@ def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result
     zone = UTC if arguments.utc else None
     report = History(app).costs(
         arguments.by,
-        since=parse_time(arguments.since, now_ms=now, zone=zone) if arguments.since else None,
-        until=parse_time(arguments.until, now_ms=now, zone=zone, day_end=True) if arguments.until else None,
+        since=parse_optional_time(arguments.since, now_ms=now, zone=zone),
+        until=parse_optional_time(arguments.until, now_ms=now, zone=zone, day_end=True),
         utc=arguments.utc,
     )
     return Result(views.costs_view(report), lambda screen: show_costs(screen, report))

@@ -69,7 +69,7 @@ def _selected(history: History, arguments: argparse.Namespace) -> Iterator[Sessi
         return
     cursor = None
     since = None
-    if arguments.since:
+    if arguments.since is not None:
         since = parse_time(arguments.since, now_ms=history.app.world.now_ms(), zone=None)
     while True:
         page = history.sessions(project=arguments.project, since=since, limit=LIMIT_MAX, cursor=cursor)
@@ -114,7 +114,7 @@ def _markdown(history: History, summary: SessionSummary) -> Iterator[bytes]:
         f"- session: `{stored.key}`",
         f"- project: {neutralise(stored.project.name)}",
         f"- started: {when(stored.started_at)}",
-        f"- models: {', '.join(summary.models) or 'unknown'}",
+        f"- models: {neutralise(', '.join(summary.models)) or 'unknown'}",
         f"- cost: {cost_text(summary)}",
         "",
     ]

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol
 
 from waypost.errors import InternalError, MachineError, UsageError, WaypostError
 from waypost.records.codec import encode
@@ -16,6 +16,9 @@ from waypost.surfaces.cli.main import COMMANDS
 if TYPE_CHECKING:
     from waypost.flows.app import App
     from waypost.surfaces.cli.screen import Screen
+
+
+NAME_CHARACTERS_MAX: Final = 60
 
 
 class Result(NamedTuple):
@@ -64,12 +67,21 @@ def _record(name: str, data: Mapping[str, object]) -> bytes:
     return encode(record) + b"\n"  # type: ignore[arg-type]
 
 
+def _plain(text: str) -> str:
+    """Return text as a record may carry it: arguments can hold bytes that are no text."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def error_record(name: str, error: WaypostError) -> bytes:
     """Return the canonical record of a failure."""
-    body: dict[str, object] = {"code": error.code, "hint": error.hint, "message": error.message}
+    body: dict[str, object] = {
+        "code": error.code,
+        "hint": _plain(error.hint),
+        "message": _plain(error.message),
+    }
     if error.data is not None:
         body["data"] = error.data
-    record = {"command": name, "error": body, "schema_version": {"major": 1}, "status": "error"}
+    record = {"command": _plain(name), "error": body, "schema_version": {"major": 1}, "status": "error"}
     return encode(record) + b"\n"  # type: ignore[arg-type]
 
 
@@ -122,7 +134,7 @@ def _report(name: str, failure: WaypostError, mode: str) -> None:
         return
     from waypost.rules.display import neutralise
 
-    lines = [f"waypost {name}: {neutralise(failure.message)}"]
+    lines = [f"waypost {neutralise(name[:NAME_CHARACTERS_MAX])}: {neutralise(failure.message)}"]
     if failure.hint:
         lines.append(f"  → {neutralise(failure.hint)}")
     _write(2, ("\n".join(lines) + "\n").encode("utf-8", "replace"))
@@ -155,4 +167,5 @@ def _unknown(name: str) -> UsageError:
 
     close = difflib.get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean: waypost {close[0]}" if close else "waypost --help lists the commands"
-    return UsageError("bad_arguments", f"there is no command {name[:60]!r}", hint=hint)
+    shown = name[:NAME_CHARACTERS_MAX]
+    return UsageError("bad_arguments", f"there is no command {shown!r}", hint=hint)

@@ -13,7 +13,7 @@ from waypost.flows.history import (
     History,
     checked_limit,
     harness_name,
-    parse_time,
+    parse_optional_time,
 )
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result
@@ -70,8 +70,8 @@ def _sessions(history: History, arguments: argparse.Namespace) -> Result:
     page = history.sessions(
         project=arguments.project,
         harness=harness_name(arguments.harness),
-        since=parse_time(arguments.since, now_ms=now, zone=None) if arguments.since else None,
-        until=parse_time(arguments.until, now_ms=now, zone=None, day_end=True) if arguments.until else None,
+        since=parse_optional_time(arguments.since, now_ms=now, zone=None),
+        until=parse_optional_time(arguments.until, now_ms=now, zone=None, day_end=True),
         limit=checked_limit(arguments.limit, default=SESSIONS_LIMIT),
         cursor=arguments.cursor,
         own_runs=arguments.own,

@@ -18,11 +18,13 @@ _TEXT_LINES_MAX: Final = 12
 
 
 def show_events(screen: Screen, events: list[dict[str, object]]) -> None:
+    """Write the content-free stream, one observation a line."""
     for one in events:
         screen.line("  ".join(str(value) for value in one.values() if value is not None))
 
 
 def show_commands(screen: Screen, commands: list[dict[str, object]]) -> None:
+    """Write the commands of a session as a table."""
     screen.table(
         [
             Column("started"),

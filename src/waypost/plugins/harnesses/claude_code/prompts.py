@@ -109,7 +109,9 @@ def author(record: Record, text: str) -> Author:
         return acted
     if opening.startswith(_ENVELOPES):
         return _harness(text)
-    if len(record.plan_content) or (not stated_person and _BARE_COMMAND.match(opening)):
+    if bytes(record.plan_content) not in (b"", b"null") or (
+        not stated_person and _BARE_COMMAND.match(opening)
+    ):
         # An approved plan that the harness hands on, or the bare echo of a command (2.1.250).
         return _harness(text)
     # 7

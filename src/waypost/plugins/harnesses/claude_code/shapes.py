@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from waypost.plugins.harnesses.payloads import loose_json
+from waypost.plugins.harnesses.payloads import Count, loose_json
 
 EMPTY_RAW: Final = msgspec.Raw(b"")
 
@@ -19,29 +19,29 @@ EMPTY_RAW: Final = msgspec.Raw(b"")
 class Creation(msgspec.Struct, gc=False):
     """Cache writes by lifetime."""
 
-    ephemeral_5m_input_tokens: int | None = None
-    ephemeral_1h_input_tokens: int | None = None
+    ephemeral_5m_input_tokens: Count | None = None
+    ephemeral_1h_input_tokens: Count | None = None
 
 
 class ServerTools(msgspec.Struct, gc=False):
     """Calls to tools that run at the provider."""
 
-    web_search_requests: int | None = None
+    web_search_requests: Count | None = None
 
 
 class OutputDetails(msgspec.Struct, gc=False):
     """What output tokens were spent on."""
 
-    thinking_tokens: int | None = None
+    thinking_tokens: Count | None = None
 
 
 class Usage(msgspec.Struct, gc=False):
     """``message.usage``; ``input_tokens`` is uncached input only."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
     cache_creation: Creation | None = None
     server_tool_use: ServerTools | None = None
     output_tokens_details: OutputDetails | None = None
@@ -140,7 +140,7 @@ class ToolUseResult(msgspec.Struct, rename="camel", gc=False):
 
     interrupted: bool | None = None
     background_task_id: str | None = None
-    search_count: int | None = None
+    search_count: Count | None = None
 
 
 _RECORD: Final = msgspec.json.Decoder(Record)

@@ -86,13 +86,16 @@ EXIT_CODE_VERSION: Final = (2, 0, 15)
 DENIAL_TIMING_VERSION: Final = (2, 1, 332)
 TITLE_CHARACTERS_MAX: Final = 300
 QUEUE_MAX: Final = 16
+PROMPT_IDS_MAX: Final = 64
 QUEUED_CHARACTERS_MAX: Final = 8000
 
 _EXIT_CODE: Final = re.compile(r"(?:Error: )?Exit code (\d{1,5})(?:\n|$)")
 _DENIAL: Final = "The user doesn't want to "
 _UNGRANTED: Final = "haven't granted it yet"
 _FEEDBACK: Final = "the user said:\n"
-_INTERRUPTED: Final = "[Request interrupted by user for tool use]"
+_INTERRUPTED: Final = re.compile(
+    r"(?:Error: )?(?:Exit code \d{1,5}\n)?\[Request interrupted by user for tool use\]"
+)
 
 _USER, _ASSISTANT = int(Role.USER), int(Role.ASSISTANT)
 _CALL, _RESULT = int(Role.TOOL_CALL), int(Role.TOOL_RESULT)
@@ -131,6 +134,7 @@ class State(msgspec.Struct, array_like=True):
     opened_at: int | None = None
     prompted: list[str] = msgspec.field(default_factory=list)
     queue: list[str] = msgspec.field(default_factory=list)
+    prompt_ids: list[int] = msgspec.field(default_factory=list)
 
 
 _STATE_DECODER: Final = msgspec.msgpack.Decoder(State)
@@ -493,7 +497,10 @@ class _Run:
         if record.is_sidechain or record.agent_id:
             flags |= _SIDECHAIN
         if flags & _PROMPT:
-            self._prompt(session, who.text, int(who.origin))
+            if self._said_before(record.uuid):
+                flags &= ~_PROMPT
+            else:
+                self._prompt(session, who.text, int(who.origin))
         self._turn(
             session,
             at=at,
@@ -506,6 +513,17 @@ class _Run:
             text=_cut(who.text, MESSAGE_TEXT_BYTES_MAX),
             record=record,
         )
+
+    def _said_before(self, uuid: str | None) -> bool:
+        """Tell whether a prompt of this id was counted: a record may be written twice."""
+        if uuid is None:
+            return False
+        one, known = small_hash(uuid), self.state.prompt_ids
+        if one in known:
+            return True
+        known.append(one)
+        del known[:-PROMPT_IDS_MAX]
+        return False
 
     def _prompt(self, session: SessionDraft, text: str, origin: int) -> None:
         if origin == _HUMAN:
@@ -764,7 +782,7 @@ def _result_status(record: Record, tool: str | None, text: str, failed: bool) ->
             if stated.background_task_id:
                 return _BACKGROUND, None
         return _OK, None
-    if text.startswith(_INTERRUPTED):
+    if _INTERRUPTED.match(text):
         return _INTERRUPTED_FLAG, None
     if text.startswith(_DENIAL) or _UNGRANTED in text[:2000]:
         status = _INTERRUPTED_FLAG if _during_run(record, text) else _DENIED

@@ -32,6 +32,8 @@ class OutputStatus(NamedTuple):
 
 
 def _from_code(code: int) -> OutputStatus:
+    if not -(2**31) <= code < 2**31:
+        return OutputStatus(TurnFlag(0))
     return OutputStatus(TurnFlag.OK if code == 0 else TurnFlag.FAILED, code)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from waypost.plugins.harnesses.payloads import loose_json
+from waypost.plugins.harnesses.payloads import Count, ExitStatus, loose_json
 
 EMPTY_RAW: Final = msgspec.Raw(b"")
 
@@ -60,12 +60,12 @@ class TurnContext(msgspec.Struct, gc=False):
 class TokenUsage(msgspec.Struct, gc=False):
     """Token counts; cached and cache-write input are part of input, reasoning is part of output."""
 
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cache_write_input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_output_tokens: int | None = None
-    total_tokens: int | None = None
+    input_tokens: Count | None = None
+    cached_input_tokens: Count | None = None
+    cache_write_input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    reasoning_output_tokens: Count | None = None
+    total_tokens: Count | None = None
 
 
 class TokenInfo(msgspec.Struct, gc=False):
@@ -140,8 +140,8 @@ class Item(msgspec.Struct):
 class Duration(msgspec.Struct, gc=False):
     """A duration of the harness's own clock."""
 
-    secs: int | None = None
-    nanos: int | None = None
+    secs: Count | None = None
+    nanos: Count | None = None
 
 
 class CompletedItem(msgspec.Struct):
@@ -154,7 +154,7 @@ class CompletedItem(msgspec.Struct):
     cwd: str | None = None
     status: str | None = None
     aggregated_output: str | None = None
-    exit_code: int | None = None
+    exit_code: ExitStatus | None = None
     duration: Duration | None = None
     changes: msgspec.Raw = EMPTY_RAW
     server: str | None = None
@@ -173,6 +173,16 @@ class Part(msgspec.Struct):
     image_url: msgspec.Raw = EMPTY_RAW
 
 
+_NESTED: dict[tuple[type[msgspec.Struct], str], type[msgspec.Struct]] = {
+    (SessionMeta, "git"): Git,
+    (TokenInfo, "total_token_usage"): TokenUsage,
+    (TokenInfo, "last_token_usage"): TokenUsage,
+    (UsageRecord, "usage"): TokenUsage,
+    (UsageRecord, "thread_token_usage"): TokenUsage,
+    (Item, "info"): TokenInfo,
+    (Item, "passthrough"): Passthrough,
+    (CompletedItem, "duration"): Duration,
+}
 _Shape = TypeVar("_Shape", bound=msgspec.Struct)
 _DECODERS: dict[type[msgspec.Struct], msgspec.json.Decoder[Any]] = {}
 _PARTS: Final = msgspec.json.Decoder(list[Part])
@@ -221,7 +231,9 @@ def fit(kind: type[_Shape], value: dict[str, object]) -> _Shape:
         try:
             kept[field.name] = msgspec.convert(item, field.type)
         except (msgspec.ValidationError, RecursionError):
-            continue
+            nested = _NESTED.get((kind, field.name))
+            if nested is not None and isinstance(item, dict):
+                kept[field.name] = fit(nested, item)
     return kind(**kept)
 
 

@@ -24,7 +24,17 @@ import msgspec
 
 from waypost.plugins.api import Line, TranscriptFile
 from waypost.plugins.harnesses.codex import render as rendering
-from waypost.plugins.harnesses.codex.outputs import output_status
+from waypost.plugins.harnesses.codex.authors import (
+    COMMAND_TOOLS,
+    author,
+    completed_status,
+    is_patch,
+    provenance,
+    spawn_parent,
+    tool_flags,
+)
+from waypost.plugins.harnesses.codex.figures import Totals, adds_up, difference, totals, uncached
+from waypost.plugins.harnesses.codex.outputs import OutputStatus, output_status
 from waypost.plugins.harnesses.codex.render import Notes, call_input, message_text, output_text, tool_name
 from waypost.plugins.harnesses.codex.shapes import (
     Compacted,
@@ -73,11 +83,11 @@ NAME: Final = "codex"
 VERSION: Final = 1
 TITLE_CHARACTERS_MAX: Final = 300
 CANDIDATES_MAX: Final = 16
+#: Tools whose outputs open with a header of the harness; any other output is the tool's own words.
+STATUS_TOOLS: Final = COMMAND_TOOLS | {"apply_patch", "write_stdin"}
+#: 128 + SIGKILL: what a command ends with when its turn is aborted.
+KILLED: Final = 137
 
-COMMAND_TOOLS: Final = frozenset(
-    {"shell", "shell_command", "exec_command", "local_shell", "container.exec", "unified_exec"}
-)
-EDIT_TOOLS: Final = frozenset({"apply_patch"})
 #: Texts with which the harness opens what it injects as a user message.
 HARNESS_OPENINGS: Final = (
     "<user_instructions>",
@@ -182,7 +192,8 @@ class State(msgspec.Struct, array_like=True):
     author: int = _HUMAN
     turn_id: str | None = None
     recorded_turn: str | None = None
-    total: tuple[int, int, int] | None = None
+    total: Totals | None = None
+    aborted: bool = False
     resets: int = 0
     model_offset: int | None = None
     calls: dict[str, OpenCall] = msgspec.field(default_factory=dict)
@@ -221,27 +232,6 @@ class CodexReader:
         if outer is None:
             return ReadableTurn(text=raw.decode("utf-8", "replace"))
         return rendering.render(outer, raw, extras=extras)
-
-
-def _uncached(usage: TokenUsage) -> tuple[int, int, int, int, int]:
-    """Return uncached input, cached input, cache writes, output, reasoning, none below zero."""
-    cached = max(usage.cached_input_tokens or 0, 0)
-    written = max(usage.cache_write_input_tokens or 0, 0)
-    fresh = max((usage.input_tokens or 0) - cached - written, 0)
-    return (
-        fresh,
-        cached,
-        written,
-        max(usage.output_tokens or 0, 0),
-        max(usage.reasoning_output_tokens or 0, 0),
-    )
-
-
-def _triple(usage: TokenUsage) -> tuple[int, int, int]:
-    total = usage.total_tokens
-    if total is None:
-        total = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-    return usage.input_tokens or 0, usage.output_tokens or 0, total
 
 
 class _Run:
@@ -367,9 +357,9 @@ class _Run:
         if meta.git is not None:
             state.branch = meta.git.branch or state.branch
             state.remote = meta.git.repository_url or state.remote
-        parent = meta.parent_thread_id or _spawn_parent(source)
+        parent = meta.parent_thread_id or spawn_parent(source)
         if first:
-            state.author = _author(meta, source, thread_source, parent)
+            state.author = author(meta, source, thread_source, parent)
         draft = self._session(at if at is not None else parse_ms(meta.timestamp))
         draft.cwd = draft.cwd or state.cwd
         draft.branch, draft.remote = state.branch, state.remote
@@ -397,7 +387,7 @@ class _Run:
         if record.turn_id:
             state.turn_id = record.turn_id
         state.recorded_turn = state.turn_id or ""
-        total = _triple(record.thread_token_usage) if record.thread_token_usage is not None else None
+        total = totals(record.thread_token_usage) if record.thread_token_usage is not None else None
         if total is not None:
             state.total = total
         if record.usage is None:
@@ -406,7 +396,7 @@ class _Run:
         key = (
             small_hash(NAME, "response", record.response_id)
             if record.response_id
-            else small_hash(NAME, thread, state.turn_id or "", str(total), str(offset))
+            else small_hash(NAME, thread, state.turn_id or "", _place(total), str(offset))
         )
         self._usage(draft, key, record.usage, at, offset, total)
 
@@ -416,21 +406,21 @@ class _Run:
         info = item.info
         if info is None or info.total_token_usage is None:
             return
-        total, before = _triple(info.total_token_usage), state.total
-        if total == before:
+        total, before = totals(info.total_token_usage), state.total
+        if total.same(before):
             return
         state.total = total
-        if before is not None and total[2] < before[2]:
+        if before is not None and total.total < before.total:
             state.resets += 1
             before = None
         if state.recorded_turn is not None and state.recorded_turn == (state.turn_id or ""):
             return
         last = info.last_token_usage
         if last is None:
-            last = _difference(info.total_token_usage, before)
-        elif not _adds_up(last):
+            last = difference(info.total_token_usage, before)
+        elif not adds_up(last):
             return
-        key = small_hash(NAME, draft.native_id, state.turn_id or "", str(total), str(state.resets))
+        key = small_hash(NAME, draft.native_id, state.turn_id or "", _place(total), str(state.resets))
         self._usage(draft, key, last, at, offset, total)
 
     def _usage(
@@ -440,12 +430,15 @@ class _Run:
         usage: TokenUsage,
         at: int | None,
         offset: int,
-        total: tuple[int, int, int] | None,
+        total: Totals | None,
     ) -> None:
         state = self.state
-        fresh, cached, written, output, reasoning = _uncached(usage)
-        if key in self.usages:
-            return
+        fresh, cached, written, output, reasoning = uncached(usage)
+        known = self.usages.get(key)
+        if known is not None:
+            known.last_offset = offset
+            if output <= known.output:
+                return
         self.usages[key] = UsageDraft(
             draft.native_id,
             key,
@@ -462,7 +455,7 @@ class _Run:
             state.model_offset if state.model_offset is not None else offset,
             offset,
             small_hash(NAME, "turn", state.turn_id) if state.turn_id else None,
-            small_hash(str(total)) if total is not None else None,
+            small_hash(_place(total)) if total is not None else None,
         )
 
     # -- turns -------------------------------------------------------------------------------------
@@ -562,7 +555,7 @@ class _Run:
             return
         if item.role != "user":
             return  # developer and system messages are the harness's own prompt
-        stated = _provenance(item)
+        stated = provenance(item)
         harness = stated == "harness" or text.lstrip().startswith(HARNESS_OPENINGS)
         hashes = _text_hashes(parts)
         state = self.state
@@ -594,12 +587,12 @@ class _Run:
     def _user_turn(
         self, outer: Outer, at: int | None, offset: int, data: bytes, text: str, images: int, *, prompt: bool
     ) -> None:
-        author = self.state.author
-        origin = author if prompt or author == _AGENT else _HARNESS
+        who = self.state.author
+        origin = who if prompt or who == _AGENT else _HARNESS
         draft = self._session(at)
         if prompt:
             self._prompt(draft, text, 1)
-        elif author == _AGENT and text and not self.state.prompted:
+        elif who == _AGENT and text and not self.state.prompted:
             self.state.prompted = True
             draft.title, draft.title_rank = text.strip()[:TITLE_CHARACTERS_MAX], 1
         self._turn(
@@ -660,9 +653,9 @@ class _Run:
     def _call(self, item: Item, outer: Outer, at: int | None, offset: int, data: bytes) -> None:
         tool = tool_name(item)
         call_id = item.call_id or item.id or f"{offset}"
-        flags = _tool_flags(tool)
+        flags = tool_flags(tool)
         value = call_input(item)
-        if flags & _COMMAND and _is_patch(value):
+        if flags & _COMMAND and is_patch(value):
             tool, flags = "apply_patch", _EDIT
         call = OpenCall(tool, at, offset)
         if tool == "write_stdin" and isinstance(value, dict):
@@ -697,6 +690,10 @@ class _Run:
         duration_ms: int | None = None,
         denied: TurnFlag = _NO_FLAGS,
     ) -> None:
+        known = self.commands.get(call_id)
+        if known is not None:
+            offset = known.offset if offset < 0 else offset
+            started_at = known.started_at if started_at is None else started_at
         if duration_ms is None and ended_at is not None and started_at is not None:
             duration_ms = ended_at - started_at if ended_at >= started_at else None
         self.commands[call_id] = CommandDraft(
@@ -720,8 +717,9 @@ class _Run:
         call = state.calls.pop(call_id, None)
         tool = call.tool if call is not None else None
         text, found = output_text(item.output)
-        status = output_status(text)
-        flags = int(status.flags) | _tool_flags(tool or "") | (_IMAGE if found else 0)
+        asked = tool is None or tool in STATUS_TOOLS
+        status = output_status(text) if asked else OutputStatus(_NO_FLAGS)
+        flags = int(status.flags) | tool_flags(tool or "") | (_IMAGE if found else 0)
         duration = None
         if call is not None and call.at is not None and at is not None and at >= call.at:
             duration = at - call.at
@@ -791,10 +789,12 @@ class _Run:
                 self.state.turn_id = item.turn_id
             self._completed(completed, outer, at, offset, data)
         elif kind == "task_started":
+            self.state.aborted = False
             if item.turn_id:
                 self.state.turn_id = item.turn_id
             self._session(at)
         elif kind == "turn_aborted":
+            self.state.aborted = True
             _add(self._session(at).reasons, "aborted_turn")
             self._turn(
                 outer,
@@ -834,7 +834,7 @@ class _Run:
             return
         call_id = item.id or f"{offset}"
         call = self.state.calls.get(call_id)
-        flags, duration = _completed_status(item)
+        flags, duration = completed_status(item)
         if kind == "CommandExecution":
             started = call.at if call is not None else _started(at, duration)
             self._command_item(item, call_id, call, started, at, flags, duration)
@@ -853,7 +853,7 @@ class _Run:
             data=data,
             role=_RESULT,
             origin=_HARNESS,
-            flags=int(flags) | _tool_flags(tool),
+            flags=int(flags) | tool_flags(tool),
             text="\n".join(body),
             text_bytes_max=TOOL_TEXT_BYTES_MAX,
             tool=tool,
@@ -876,8 +876,8 @@ class _Run:
         exit_code = item.exit_code
         if flags & TurnFlag.DENIED:
             lifecycle = Lifecycle.PENDING
-        elif exit_code is not None and exit_code < 0:
-            lifecycle, exit_code = Lifecycle.INTERRUPTED, None  # ended by a signal of the harness
+        elif exit_code is not None and (exit_code < 0 or (self.state.aborted and exit_code == KILLED)):
+            lifecycle, exit_code = Lifecycle.INTERRUPTED, None  # the harness ended it for the person
         elif flags & (TurnFlag.OK | TurnFlag.FAILED):
             outcome = Outcome.SUCCEEDED if flags & TurnFlag.OK else Outcome.FAILED
             source = OutcomeSource.HARNESS_REPORT
@@ -909,93 +909,20 @@ class _Run:
         )
 
 
+def _place(total: Totals | None) -> str:
+    """Return a place in a thread's running totals as text to hash."""
+    return "none" if total is None else f"{total.input},{total.output},{total.total}"
+
+
 def _add(values: list[str], value: str) -> None:
     if value not in values:
         values.append(value)
-
-
-def _spawn_parent(source: object) -> str | None:
-    if isinstance(source, dict):
-        subagent = source.get("subagent")
-        spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
-        parent = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
-        return parent if isinstance(parent, str) else None
-    return None
-
-
-def _author(meta: SessionMeta, source: object, thread_source: object, parent: str | None) -> int:
-    """Who writes this thread's prompts: a parent agent, a calling program, or a person."""
-    if parent or thread_source == "subagent" or (isinstance(source, dict) and "subagent" in source):
-        return _AGENT
-    if meta.originator == "codex_exec" or source in ("exec", "mcp"):
-        return _AUTOMATED
-    return _HUMAN
-
-
-def _provenance(item: Item) -> str | None:
-    """Return ``user`` or ``harness`` where the record says so (0.155 and later)."""
-    metadata = item.passthrough.content_item_metadata if item.passthrough is not None else None
-    kinds = {one.provenance.type for one in metadata or () if one.provenance is not None}
-    if "user" in kinds:
-        return "user"
-    return "harness" if kinds else None
 
 
 def _text_hashes(parts: list[Part]) -> list[int]:
     texts = [part.text for part in parts if part.text]
     joined = "\n".join(texts)
     return list({small_hash(joined), *(small_hash(text) for text in texts)})
-
-
-def _tool_flags(tool: str) -> int:
-    if tool in COMMAND_TOOLS:
-        return _COMMAND
-    return _EDIT if tool in EDIT_TOOLS else 0
-
-
-def _adds_up(last: TokenUsage) -> bool:
-    """Tell a response's usage from a context-window filler, whose parts do not make its total.
-
-    A few versions count reasoning again in ``last.total``.
-    """
-    parts = (last.input_tokens or 0) + (last.output_tokens or 0)
-    total = last.total_tokens
-    return total is None or total in (parts, parts + (last.reasoning_output_tokens or 0))
-
-
-def _is_patch(value: object) -> bool:
-    """Tell whether a shell call is ``apply_patch`` in disguise: an edit, not a command."""
-    if not isinstance(value, dict):
-        return False
-    command = value.get("cmd", value.get("command"))
-    if isinstance(command, list) and command:
-        command = command[2] if len(command) > 2 and command[1] in ("-lc", "-c") else command[0]
-    return isinstance(command, str) and command.lstrip().startswith("apply_patch")
-
-
-def _difference(total: TokenUsage, before: tuple[int, int, int] | None) -> TokenUsage:
-    """A response's usage where only totals are given: what the total grew by."""
-    if before is None:
-        return total
-    return TokenUsage(
-        input_tokens=(total.input_tokens or 0) - before[0],
-        output_tokens=(total.output_tokens or 0) - before[1],
-    )
-
-
-def _completed_status(item: CompletedItem) -> tuple[TurnFlag, int | None]:
-    duration = None
-    if item.duration is not None:
-        duration = (item.duration.secs or 0) * 1000 + (item.duration.nanos or 0) // 1_000_000
-    if item.status == "declined":
-        return TurnFlag.DENIED, duration
-    if item.exit_code is not None:
-        return (TurnFlag.OK if item.exit_code == 0 else TurnFlag.FAILED), duration
-    if item.status == "completed":
-        return TurnFlag.OK, duration
-    if item.status == "failed":
-        return TurnFlag.FAILED, duration
-    return TurnFlag(0), duration
 
 
 def _started(at: int | None, duration: int | None) -> int | None:
