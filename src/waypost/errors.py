@@ -105,6 +105,7 @@ CODES: Mapping[str, type[WaypostError]] = {
     "key_missing": RefusedError,
     "key_permissions": RefusedError,
     "key_wrong": RefusedError,
+    "project_ambiguous": RefusedError,
     "store_newer": SchemaError,
     "store_unencrypted": RefusedError,
     "record_schema": SchemaError,

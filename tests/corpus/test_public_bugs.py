@@ -375,7 +375,6 @@ def test_d6_a_resumed_thread_is_charged_for_what_its_totals_grew_by(ask: Asked, 
     check_resumed(ask)
 
 
-@pytest.mark.xfail(strict=True, reason="a difference of totals drops the cached share: _difference")
 def test_d6_the_same_where_a_version_gives_totals_only(ask: Asked, transcripts: Any) -> None:
     transcripts.codex(PARENT, resumed(last=False))
     assert ask.ingest()["usage_entries"] == 2

@@ -128,12 +128,7 @@ def test_tokens_are_what_was_billed_and_sessions_are_those_that_ran(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_prompts_and_commands_are_those_of_the_story(
-    run: Run, tmp_path: Path, case: Path, request: pytest.FixtureRequest
-) -> None:
-    if case.name == "codex-interrupt-command":
-        reason = "a command that a person interrupted counts as failed when its item states exit 137"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_prompts_and_commands_are_those_of_the_story(run: Run, tmp_path: Path, case: Path) -> None:
     ingest(run, tmp_path / "store", case)
     sessions = {one["native_id"]: one for one in run(tmp_path / "store", "sessions")["sessions"]}
     counters = {
@@ -258,7 +253,8 @@ CHUNKED_COMMANDS = [
     pytest.param(
         case,
         marks=pytest.mark.xfail(
-            strict=True, reason="a command ended after its output loses its start and offset within one chunk"
+            strict=True,
+            reason="a command that ends after its output gets its start from its end within one chunk",
         )
         if case.name in ("codex-background-command", "codex-interrupt-command")
         else (),

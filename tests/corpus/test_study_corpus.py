@@ -33,9 +33,7 @@ HOOK_STOP = "the text of a hook that stopped the prompt is the harness's, not a 
 PLAN = "an approved plan that the harness hands to a new session is not typed by a person"
 BARE_SLASH = "the bare echo of a slash command is not a prompt"
 NO_NAME = "rows without session id, uuid and version are not Claude Code's, or not before one that is"
-SAME_UUID = "one uuid twice in a file: ours counts both rows"
 ESCAPE = "escape during a command reads like a rejection in this version"
-EXIT_137 = "the interruption's words stand below an exit code line"
 SIGNAL = "ended by a signal: interrupted, where the oracle says failed or denied"
 
 #: (set, session, field) -> (ours, why)
@@ -71,16 +69,12 @@ EXPLAINED: dict[tuple[str, str, str], tuple[int, str]] = {
         2,
         ESCAPE,
     ),
-    ("claude__local-cli__claude-code-2.1.63__cctui", "c8ae3b2d-3d1f-46c5-aa7c-6d34acd78be2", "failed"): (
-        3,
-        EXIT_137,
-    ),
-    ("claude__Sinity__polylogue", "claude-normalization-main", "prompts"): (2, SAME_UUID),
     ("claude__kenn-io__agentsview", "tool_call_pending", "prompts"): (0, NO_NAME),
     ("claude__kenn-io__agentsview", "truncated", "prompts"): (0, NO_NAME),
     ("claude__kenn-io__agentsview", "valid_session", "prompts"): (1, NO_NAME),
     ("codex__local-cli__codex-0.171.0", "01a22d3f-be7d-75b3-ac2d-a1309b103d09", "failed"): (0, SIGNAL),
     ("codex__local-cli__codex-0.171.0", "01a22d3f-cda9-7d13-bf62-31cce497d488", "failed"): (0, SIGNAL),
+    ("codex__local-cli__codex-0.171.0", "01a22d43-f81a-73d1-9120-418a5abe5745", "failed"): (3, SIGNAL),
     ("real-cli__codex__interrupt-tool-sigint", "01a22d61-ff6d-73f2-95e5-4ba74ddb2e4a", "failed"): (0, SIGNAL),
     ("real-cli__claude__interrupt-tool-sigint", "d0bd4236-5388-4105-8185-dcf00271bbed", "denied"): (
         0,

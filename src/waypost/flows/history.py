@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from waypost.errors import NotFoundError, UsageError
+from waypost.errors import NotFoundError, RefusedError, UsageError
 from waypost.flows.app import App
 from waypost.machine.store import sessions as store_sessions
 from waypost.machine.store import turns as store_turns
@@ -237,6 +237,24 @@ class History:
             self._prices = self.app.prices()
         return self._prices
 
+    def find_project(self, text: str) -> int:
+        """Return the row of the one project that a person means.
+
+        Errors: ``project_not_found``; ``project_ambiguous`` naming the candidates.
+        """
+        found = self.find_projects(text)
+        if len(found) > 1:
+            rows = store_sessions.project_rows(self._store())
+            names = ", ".join(
+                f"{key} ({facts.remote or facts.roots[0]})" for row, key, facts in rows if row in found
+            )
+            raise RefusedError(
+                "project_ambiguous",
+                f"{len(found)} projects are called {shown(text)!r}: {names}",
+                hint="name one by its key or remote",
+            )
+        return found[0]
+
     def find_projects(self, text: str) -> list[int]:
         """Return the rows of projects that a person may mean.
 
@@ -359,7 +377,7 @@ class History:
             if invisible == 0:
                 reasons -= _SETTLED_BY_STATEMENT
         cost = self.prices.cost(_priced(own, lower_bound=False))
-        if reasons and (own or reasons != {"malformed_records"}):
+        if reasons:
             cost = Cost(usd=cost.usd, lower_bound=True, unpriced_models=cost.unpriced_models)
         if not own and "no_usage_recorded" in reasons:
             cost = Cost(usd=None, lower_bound=True, unpriced_models=())
@@ -480,10 +498,17 @@ class History:
         assert self.store is not None
         return self.store
 
-    def executions(self, name: str) -> list[store_turns.StoredExecution]:
-        """Return the commands that an agent ran in a session."""
+    def executions(self, name: str) -> list[tuple[store_turns.StoredExecution, object]]:
+        """Return the commands that an agent ran in a session, each with the input of its call."""
         stored = self.find_session(name)
-        return store_turns.executions_of(self._store(), stored.row)
+        assert self.words is not None
+        found = store_turns.executions_of(self._store(), stored.row)
+        calls = store_turns.calls_of(self._store(), self.words, stored.row)
+        return [(one, self._called(stored, calls.get((one.file_id, one.offset, one.part)))) for one in found]
+
+    def _called(self, session: StoredSession, turn: StoredTurn | None) -> object:
+        tool = readable(turn, session.harness).tool if turn is not None else None
+        return tool.input if tool is not None else None
 
     def events(self, name: str) -> list[store_turns.StoredEvent]:
         """Return a session's content-free stream."""
@@ -566,7 +591,9 @@ class History:
         if self.store is None or self.words is None:
             return empty
         with guarded():
-            sums = store_sessions.all_usage(self.store, self.words, by=by, since=since, until=until)
+            sums = store_sessions.all_usage(
+                self.store, self.words, by=by, since=since, until=until, bounded=self._bounded()
+            )
             labels = self._labels(by)
         zone = UTC if utc else None
         groups: dict[str, list[UsageSum]] = {}
@@ -588,6 +615,15 @@ class History:
         return CostReport(
             by, tuple(rows), _tokens(sums), self.prices.cost(_priced(sums)), self.prices.version
         )
+
+    def _bounded(self) -> list[int]:
+        """Return the sessions whose totals are lower bounds, as ``sessions`` shows them."""
+        found = store_sessions.incomplete(self._store())
+        open_question = [row for row, settles in found if settles]
+        stored = store_sessions.by_rows(self._store(), open_question) if open_question else []
+        stated = [one for one in stored if one.facts.stated_cost is not None]
+        settled = {one.stored.row for one in self.summaries(stated) if not one.reasons}
+        return [row for row, _ in found if row not in settled]
 
     def _labels(self, by: str) -> dict[str, str]:
         """Return what to call the groups: by row number for the look-up, by key for the reader."""

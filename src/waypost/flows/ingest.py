@@ -58,6 +58,7 @@ class Report:
 
     files_seen: int = 0
     files_changed: int = 0
+    absent_folders: list[str] = field(default_factory=list)
     bytes_read: int = 0
     records_read: int = 0
     sessions: set[str] = field(default_factory=set)
@@ -178,6 +179,7 @@ class IngestPass:
             self.writer = IngestWriter(self.store)
             first_usage = self.writer.last_usage()
             self._replacements = self.writer.unfinished_replacements()
+            self.report.absent_folders = [str(root.path) for root in self.roots if not root.path.exists()]
             self._plan(scan(self.roots), count=True)
             self._total = sum(found.size for _, found in self._pending.values())
             try:

@@ -43,8 +43,8 @@ def plan_forget(
     if session is not None:
         rows = [history.find_session(session).row]
     elif project is not None:
-        found = history.find_projects(project)
-        rows = forgetting.of_projects(store, found) if store is not None else []
+        found = history.find_project(project)
+        rows = forgetting.of_projects(store, [found]) if store is not None else []
     else:
         rows = forgetting.older_than(store, older_than or 0) if store is not None else []
     if store is None:

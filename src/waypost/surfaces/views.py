@@ -219,9 +219,20 @@ def turn_page_view(page: TurnPage, price_table: str) -> Plain:
     }
 
 
-def execution_view(session: str, one: StoredExecution) -> Plain:
+def command_text(value: object) -> str | None:
+    """Return the command of a shell call's input; None where it names none."""
+    if isinstance(value, dict):
+        found = next((value[name] for name in ("command", "cmd") if name in value), None)
+        if isinstance(found, list):
+            return " ".join(str(one) for one in found)
+        return found if isinstance(found, str) else None
+    return value if isinstance(value, str) else None
+
+
+def execution_view(session: str, one: StoredExecution, called: object) -> Plain:
     """A command that an agent ran."""
     return {
+        "command": masked(command_text(called)),
         "execution": agent_execution_key(session, one.call_id),
         "origin": "agent",
         "call_id": one.call_id,

@@ -246,10 +246,44 @@ def shared_usage(connection: apsw.Connection, words: Words, rows: Sequence[int])
     return [_sum(row, words) for row in cursor]
 
 
+def incomplete(connection: apsw.Connection) -> list[tuple[int, bool]]:
+    """Return sessions that may be incomplete, and whether only their compactions or searches are why."""
+    rows = fetch(
+        connection,
+        "SELECT id, reasons FROM session WHERE reasons <> '' OR id IN (SELECT f.session_id FROM file_session f"
+        " JOIN malformed_record m ON m.file_id = f.file_id)",
+    )
+    malformed = {
+        row[0]
+        for row in fetch(
+            connection,
+            "SELECT DISTINCT f.session_id FROM file_session f JOIN malformed_record m ON m.file_id = f.file_id",
+        )
+    }
+    return [
+        (row, row not in malformed and set(reasons.split()) <= {"compaction", "web_search"})
+        for row, reasons in rows
+    ]
+
+
+def by_rows(connection: apsw.Connection, rows: Sequence[int]) -> list[StoredSession]:
+    """Return sessions by row."""
+    return [_session(row) for row in fetch(connection, f"{_SESSION} WHERE s.id IN ({_marks(rows)})")]
+
+
 def all_usage(
-    connection: apsw.Connection, words: Words, *, by: str, since: int | None, until: int | None
+    connection: apsw.Connection,
+    words: Words,
+    *,
+    by: str,
+    since: int | None,
+    until: int | None,
+    bounded: Sequence[int],
 ) -> list[UsageSum]:
-    """Return every counted response, grouped by ``session`` or ``project`` row (else group 0)."""
+    """Return every counted response, grouped by ``session`` or ``project`` row (else group 0).
+
+    ``bounded``: sessions of which something is invisible; a group they are in is a lower bound.
+    """
     group = {"session": "u.owner", "project": "s.project_id"}.get(by, "0")
     where = ["u.counted = 1"]
     values: list[int] = []
@@ -259,8 +293,7 @@ def all_usage(
     if until is not None:
         where.append("u.at < ?")
         values.append(until)
-    # A session of which something is invisible makes every group it is in a lower bound.
-    sums = _SUMS.replace("sum(1 - u.final)", "sum(max(1 - u.final, s.reasons <> ''))")
+    sums = _SUMS.replace("sum(1 - u.final)", f"sum(max(1 - u.final, s.id IN ({_marks(bounded)})))")
     cursor = connection.execute(
         f"SELECT {group}, u.model, u.at / {QUARTER_MS}, {sums}, s.harness FROM usage_entry u"
         f" JOIN session s ON s.id = u.owner WHERE {' AND '.join(where)} GROUP BY 1, 2, 3, s.harness",

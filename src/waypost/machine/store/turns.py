@@ -10,6 +10,7 @@ import apsw
 from waypost.machine.store.rows import fetch
 from waypost.machine.store.sessions import StoredSession, by_row
 from waypost.machine.store.words import FILE, Words
+from waypost.records.transcript import TurnFlag
 
 _TURN: Final = (
     "SELECT t.id, t.session_id, t.file_id, t.offset, t.part, t.length, t.role, t.origin, t.at, t.flags,"
@@ -197,6 +198,16 @@ def executions_of(connection: apsw.Connection, session_row: int) -> list[StoredE
         (session_row,),
     )
     return [StoredExecution._make((*row[:13], bool(row[13]))) for row in rows]
+
+
+def calls_of(
+    connection: apsw.Connection, words: Words, session_row: int
+) -> dict[tuple[int, int, int], StoredTurn]:
+    """Return the turns that called a shell, by file, offset and part."""
+    rows = fetch(
+        connection, f"{_TURN} WHERE t.session_id = ? AND t.flags & ?", (session_row, int(TurnFlag.COMMAND))
+    )
+    return {(turn.file_id, turn.offset, turn.part): turn for turn in _open(connection, words, rows)}
 
 
 class StoredEvent(NamedTuple):

@@ -63,10 +63,10 @@ def show_costs(screen: Screen, report: CostReport) -> None:
     screen.table(
         [
             Column(report.by, flexible=True),
-            Column("input", right=True, drop_below=70),
-            Column("output", right=True, drop_below=60),
-            Column("cache read", right=True, drop_below=80),
-            Column("cache write", right=True, drop_below=90),
+            Column("input", right=True, drop=2),
+            Column("output", right=True, drop=1),
+            Column("cache read", right=True, drop=3),
+            Column("cache write", right=True, drop=4),
             Column("tokens", right=True),
             Column("cost", right=True),
         ],

@@ -47,14 +47,19 @@ def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result
                 _write_out(piece)
             return 0
         path = app.world.cwd / Path(arguments.output).expanduser()
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise UsageError(
+                "bad_arguments",
+                f"expected a new file at {path}, found: {error.strerror}",
+                hint="choose another name",
+            ) from error
         with os.fdopen(handle, "wb") as out:
             for piece in _document(history, selected, lines):
                 out.write(piece)
         return 0
 
-    if arguments.output is not None and (app.world.cwd / Path(arguments.output).expanduser()).exists():
-        raise UsageError("bad_arguments", f"{arguments.output} exists already", hint="choose another name")
     return Document(write)
 
 

@@ -42,7 +42,7 @@ def run(name: str, app: App, arguments: argparse.Namespace, mode: str) -> Result
     plan = plan_forget(History(app), project=arguments.project, session=arguments.session, older_than=moment)
     if arguments.dry_run:
         return Result(_data(plan.counts, dry_run=True), lambda screen: _show(screen, plan.counts, "Would go"))
-    if plan.rows and not arguments.yes and mode == "text" and sys.stdin.isatty():
+    if plan.rows and not arguments.yes and sys.stdin.isatty():
         _ask(plan)
     done = forget(app, plan)
     return Result(_data(done, dry_run=False), lambda screen: _show(screen, done, "Gone"))

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from waypost.errors import MachineError
+from waypost.errors import MachineError, UsageError
 from waypost.flows.app import App, World
 from waypost.flows.ingest import Progress, ProgressListener, Report, Root, default_roots, ingest
 from waypost.rules.display import format_bytes, format_count, format_duration_ms
@@ -18,6 +18,9 @@ from waypost.surfaces.cli.running import Document, Result
 
 if TYPE_CHECKING:
     from waypost.surfaces.cli.screen import Screen
+
+
+JOBS_MAX: Final = 64
 
 
 def add_roots(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +41,9 @@ def roots_of(world: World, arguments: argparse.Namespace) -> list[Root]:
 
 
 def jobs_of(world: World, arguments: argparse.Namespace) -> int:
-    """Return how many processes to use."""
+    """Return how many processes to use. Errors: ``bad_arguments`` below zero or above ``JOBS_MAX``."""
+    if not 0 <= arguments.jobs <= JOBS_MAX:
+        raise UsageError("bad_arguments", f"expected --jobs between 1 and {JOBS_MAX}, found {arguments.jobs}")
     return int(arguments.jobs) if arguments.jobs > 0 else min(2, world.cpus)
 
 
@@ -77,6 +82,7 @@ def report_data(report: Report) -> dict[str, object]:
     return {
         "files_seen": report.files_seen,
         "files_changed": report.files_changed,
+        "absent_folders": report.absent_folders,
         "bytes_read": report.bytes_read,
         "records_read": report.records_read,
         "sessions": len(report.sessions),
@@ -137,6 +143,8 @@ def run_pass(app: App, roots: list[Root], jobs: int) -> Report:
 
 def show_report(screen: Screen, report: Report) -> None:
     """Say what a pass did."""
+    for folder in report.absent_folders:
+        screen.note(f"{folder} does not exist.")
     if not report.files_seen:
         screen.line("No transcripts found.")
         screen.note("waypost doctor shows where they are looked for.")

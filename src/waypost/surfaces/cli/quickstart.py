@@ -189,11 +189,15 @@ def _show(screen: Screen, overview: Overview) -> None:
     if total.cost.lower_bound:
         screen.note("≥ at least: some responses or prices are not in the transcripts.")
     screen.line()
-    sample = " (WAYPOST_HOME=" + overview.home + ")" if overview.sample else ""
-    screen.line(f"Next{sample}:")
+    screen.line("Next:")
+    if overview.sample:
+        screen.note(f"  export WAYPOST_HOME={overview.home}")
     first = overview.page.sessions[0].stored.key if overview.page.sessions else "ses_…"
-    screen.note(f"  waypost session {first[:12]}    one session, turn by turn")
-    screen.note('  waypost search "idempotency key"   full text over everything')
-    screen.note("  waypost costs --by day             day, week, project, model, harness, session")
-    screen.note("  waypost watch                      live, as your agents work")
+    for command, about in (
+        (f"waypost session {first[:12]}", "one session, turn by turn"),
+        ('waypost search "idempotency key"', "full text over everything"),
+        ("waypost costs --by day", "day, week, project, model, harness, session"),
+        ("waypost watch", "live, as your agents work"),
+    ):
+        screen.note(f"  {command:<33}  {about}")
     screen.note(f"Everything is in one encrypted store in {overview.home}; nothing leaves this machine.")

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,21 +22,22 @@ from waypost.rules.display import display_width, neutralise, one_line
 
 WIDTH_MIN = 40
 WIDTH_MAX = 160
+FLEXIBLE_MIN = 28
 
 
 @dataclass(frozen=True)
 class Column:
     """A column: heading, alignment, and how it gives way on a narrow terminal.
 
-    ``flexible``: takes what is left and is cut with an ellipsis. ``drop_below``: the width of the
-    terminal under which the column is left out.
+    ``flexible``: takes what is left and is cut with an ellipsis. ``drop``: columns of the highest number
+    are left out first when the table does not fit; 0 is never left out.
     """
 
     heading: str
     right: bool = False
     flexible: bool = False
     style: str = ""
-    drop_below: int = 0
+    drop: int = 0
 
 
 class Screen:
@@ -78,27 +80,46 @@ class Screen:
             left = len(lines) - head - tail
             lines = [*lines[:head], f"… {left} more lines …", *(lines[-tail:] if tail else [])]
         for one in lines:
-            self.console.print(Text(" " * indent + one, style=style), overflow="fold")
+            self.console.print(
+                Padding(Text(one, style=style, overflow="fold"), (0, 0, 0, indent), expand=False)
+            )
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Write aligned columns; the flexible one gives way."""
-        kept = [index for index, column in enumerate(columns) if self.width >= column.drop_below]
-        clean = [[neutralise(row[index]).replace("\n", " ") for index in kept] for row in rows]
-        chosen = [columns[index] for index in kept]
-        widths = [
+        kept = list(range(len(columns)))
+        clean = [[neutralise(cell).replace("\n", " ") for cell in row] for row in rows]
+        natural = [
             max([display_width(column.heading), *(display_width(row[place]) for row in clean)])
-            for place, column in enumerate(chosen)
+            for place, column in enumerate(columns)
         ]
-        gaps = 2 * (len(chosen) - 1)
-        flexible = [place for place, column in enumerate(chosen) if column.flexible]
-        fixed = sum(width for place, width in enumerate(widths) if place not in flexible)
-        if flexible:
-            room = max(self.width - fixed - gaps, 8 * len(flexible))
-            share = room // len(flexible)
-            for place in flexible:
-                widths[place] = min(widths[place], share)
-        table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for place, column in enumerate(chosen):
+
+        def needed() -> int:
+            wide = sum(
+                min(natural[place], FLEXIBLE_MIN) if columns[place].flexible else natural[place]
+                for place in kept
+            )
+            return wide + 2 * (len(kept) - 1)
+
+        while needed() > self.width and any(columns[place].drop for place in kept):
+            kept.remove(max(kept, key=lambda place: columns[place].drop))
+        flexible = [place for place in kept if columns[place].flexible]
+        fixed = sum(natural[place] for place in kept if place not in flexible)
+        room = max(self.width - fixed - 2 * (len(kept) - 1), 8 * len(flexible))
+        widths = {
+            place: min(natural[place], room // len(flexible)) if place in flexible else natural[place]
+            for place in kept
+        }
+        headed = any(columns[place].heading for place in kept)
+        table = Table(
+            box=None,
+            show_header=headed,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 2, 0, 0),
+            header_style="dim",
+        )
+        for place in kept:
+            column = columns[place]
             table.add_column(
                 column.heading,
                 justify="right" if column.right else "left",
@@ -108,9 +129,10 @@ class Screen:
                 overflow="ellipsis",
             )
         for row in clean:
-            cells = [
-                one_line(cell, widths[place]) if chosen[place].flexible else cell
-                for place, cell in enumerate(row)
-            ]
-            table.add_row(*[Text(cell) for cell in cells])
+            table.add_row(
+                *(
+                    Text(one_line(row[place], widths[place]) if columns[place].flexible else row[place])
+                    for place in kept
+                )
+            )
         self.console.print(table)

@@ -99,7 +99,7 @@ def _streams(history: History, arguments: argparse.Namespace) -> Result:
             show_events(screen, events)
 
         return Result({"session": key, "events": events}, show_stream)
-    commands = [views.execution_view(key, one) for one in history.executions(arguments.id)]
+    commands = [views.execution_view(key, one, called) for one, called in history.executions(arguments.id)]
 
     def show(screen: Screen) -> None:
         from waypost.surfaces.cli.timeline import show_commands

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from waypost.flows.history import SessionPage, SessionSummary, TurnPage, TurnView
+from waypost.records.codec import encode
 from waypost.records.transcript import Origin, Role, TurnFlag
 from waypost.rules.display import format_count, format_duration_ms, format_tokens, format_usd, one_line
 from waypost.rules.prices import format_amount
@@ -20,7 +21,7 @@ _TEXT_LINES_MAX: Final = 12
 def show_events(screen: Screen, events: list[dict[str, object]]) -> None:
     """Write the content-free stream, one observation a line."""
     for one in events:
-        screen.line("  ".join(str(value) for value in one.values() if value is not None))
+        screen.line("  ".join(_word(value) for value in one.values() if value is not None))
 
 
 def show_commands(screen: Screen, commands: list[dict[str, object]]) -> None:
@@ -39,11 +40,16 @@ def show_commands(screen: Screen, commands: list[dict[str, object]]) -> None:
                 str(one["outcome"]),
                 "" if one["exit_code"] is None else str(one["exit_code"]),
                 str(one["lifecycle"]),
-                str(one["call_id"]),
+                " ".join(str(one["command"] or one["call_id"]).split()),
             ]
             for one in commands
         ],
     )
+
+
+def number(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{format_count(count)} {noun}" + ("" if count == 1 else "s")
 
 
 def when(at: int | None) -> str:
@@ -74,14 +80,14 @@ def sessions_table(screen: Screen, sessions: Sequence[SessionSummary]) -> None:
     screen.table(
         [
             Column("started", style="dim"),
-            Column("project", drop_below=60),
-            Column("agent", drop_below=90),
-            Column("prompts", right=True, drop_below=110),
-            Column("commands", right=True, drop_below=80),
-            Column("failed", right=True, drop_below=80),
-            Column("cost", right=True),
+            Column("project", drop=1),
+            Column("agent", drop=5),
+            Column("prompts", right=True, drop=6),
+            Column("commands", right=True, drop=4),
+            Column("failed", right=True, drop=3),
+            Column("cost", right=True, drop=2),
             Column("title", flexible=True),
-            Column("session", style="dim", drop_below=70),
+            Column("session", style="dim"),
         ],
         [
             [
@@ -128,8 +134,8 @@ def show_session(screen: Screen, page: TurnPage, *, full: bool) -> None:
     screen.note(f"{when(stored.started_at)}{span}  {stored.facts.cwd or ''}  {stored.facts.branch or ''}")
     tokens = summary.tokens
     screen.line(
-        f"{format_count(counters.prompts + counters.automated_prompts)} prompts,"
-        f" {format_count(counters.commands)} commands ({format_count(counters.failed_commands)} failed),"
+        f"{number(counters.prompts + counters.automated_prompts, 'prompt')},"
+        f" {number(counters.commands, 'command')} ({format_count(counters.failed_commands)} failed),"
         f" {format_tokens(tokens.total)} tokens ({format_tokens(tokens.output)} out), {cost_text(summary)}"
     )
     if summary.reasons:
@@ -194,11 +200,19 @@ def turn_text(turn: TurnView) -> str:
         return (views.masked(shown.tool.result) or "").strip()
     value = views.plain_value(shown.tool.input)
     if isinstance(value, dict):
-        for name in ("command", "cmd"):
-            command = value.get(name)
-            if isinstance(command, str):
-                return command
-            if isinstance(command, list):
-                return " ".join(str(one) for one in command)
-        return "\n".join(f"{name}: {item}" for name, item in value.items())
-    return str(value) if value is not None else ""
+        command = views.command_text(value)
+        if command is not None:
+            return command
+        return "\n".join(f"{name}: {_word(item)}" for name, item in value.items())
+    return _word(value) if value is not None else ""
+
+
+def _word(value: object) -> str:
+    """Return a JSON value as people write it."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        return str(value)
+    return encode(value).decode()  # type: ignore[arg-type]

@@ -67,6 +67,7 @@ QUIET_TYPES: Final = frozenset(
         "atis-latch",
         "attachment",
         "continued-in",
+        "file-history-delta",
         "file-history-snapshot",
         "last-prompt",
         "mode",
