@@ -60,8 +60,8 @@ def grow(home: Path, wanted: int) -> None:
     while count < wanted:
         with transaction(store):
             store.execute(
-                "INSERT INTO turn SELECT id + ?1, session_id, file_id, offset + ?1 * 1000003, part, length, role,"
-                " origin, at, flags, tool, call, exit_code, parser, payload FROM turn WHERE id <= ?2",
+                "INSERT INTO turn SELECT id + ?1, session_id, file_id, offset + ?1 * 1000003, part, length,"
+                " role, origin, at, flags, tool, call, exit_code, parser, payload FROM turn WHERE id <= ?2",
                 (shift, last),
             )
             for number, text in enumerate(texts, start=1):

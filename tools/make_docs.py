@@ -89,6 +89,23 @@ ABOUT: dict[str, tuple[str, str]] = {
 
 #: What each limit means: "module.NAME" below ``waypost`` → unit and meaning.
 LIMITS: dict[str, tuple[str, str]] = {
+    "machine.store.database.STALE_TEMPORARY_S": (
+        "seconds",
+        "age at which a left-over temporary file is removed",
+    ),
+    "plugins.harnesses.claude_code.transcript.FOLDERS_MAX": (
+        "sessions",
+        "sessions of one file whose folder a reader remembers",
+    ),
+    "plugins.harnesses.claude_code.transcript.PROMPT_IDS_MAX": (
+        "prompts",
+        "latest prompts of a file checked for being written twice",
+    ),
+    "surfaces.cli.ingest.JOBS_MAX": ("processes", "largest `--jobs`"),
+    "surfaces.cli.screen.FLEXIBLE_MIN": (
+        "columns",
+        "width kept for a table's text before columns are left out",
+    ),
     "flows.history.HITS_LIMIT": ("hits", "page of `search` unless `--limit` says otherwise"),
     "flows.history.LIMIT_MAX": ("rows", "largest `--limit` that a command takes"),
     "flows.history.MALFORMED_SHOWN_MAX": ("records", "unreadable records listed with a session"),

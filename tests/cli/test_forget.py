@@ -97,7 +97,6 @@ def test_a_forgotten_transcript_is_not_read_again_even_when_it_grows(hermetic: P
     assert story.sessions(home) == {}
 
 
-@pytest.mark.xfail(reason="source_file.state keeps a queued message of a session that is not recorded")
 def test_what_a_forgotten_transcript_says_later_leaves_no_word(hermetic: Path, home: Path) -> None:
     file = write(hermetic, 1, planted())
     story.ingest(home)

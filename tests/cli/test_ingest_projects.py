@@ -125,7 +125,6 @@ def test_a_project_that_opted_out_is_not_in_the_store(hermetic: Path, home: Path
     assert list(story.sessions(home)) == [story.native(3)]
 
 
-@pytest.mark.xfail(reason="Claude Code's state does not carry the folder: later lines without one are kept")
 @pytest.mark.parametrize("lines", ["title", "queue"])
 def test_later_lines_without_a_folder_do_not_undo_the_choice(hermetic: Path, home: Path, lines: str) -> None:
     main = repository(hermetic / "main", SSH)

@@ -122,7 +122,7 @@ def test_a_key_is_not_rotated_while_transcripts_are_read(waypost, home: Path) ->
 @pytest.mark.parametrize("action", ["rotate", "export"])
 def test_without_a_key_there_is_nothing_to_do(waypost, action: str) -> None:  # type: ignore[no-untyped-def]
     ran = waypost("key", action, "--json")
-    assert (ran.status, ran.error["code"]) == (4, "key_missing")
+    assert (ran.status, ran.error["code"]) == (3, "key_missing")
     assert ran.error["hint"]
 
 

@@ -164,9 +164,6 @@ def test_a_flipped_bit_anywhere_is_found_out_and_never_read_as_truth(home: Path,
         shutil.rmtree(copy)
 
 
-@pytest.mark.xfail(
-    reason="flows.history reads outside database.guarded(): the engine's error shows as internal"
-)
 def test_a_reading_command_that_meets_a_damaged_page_says_so(home: Path) -> None:
     def flip(data: bytearray) -> None:
         for page in range(6, len(data) // database.PAGE_BYTES):

@@ -249,22 +249,7 @@ def test_files_that_grow_between_passes_end_in_the_same_answers(run: Run, tmp_pa
     assert answers(run, tmp_path / "two") == answers(run, tmp_path / "one")
 
 
-CHUNKED_COMMANDS = [
-    pytest.param(
-        case,
-        marks=pytest.mark.xfail(
-            strict=True,
-            reason="a command that ends after its output gets its start from its end within one chunk",
-        )
-        if case.name in ("codex-background-command", "codex-interrupt-command")
-        else (),
-        id=case.name,
-    )
-    for case in CASES
-]
-
-
-@pytest.mark.parametrize("case", CHUNKED_COMMANDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_chunks_of_any_size_end_in_the_same_commands(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Path
 ) -> None:

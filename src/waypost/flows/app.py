@@ -118,5 +118,12 @@ def opened(world: World) -> Iterator[App]:
     app = App(world=world)
     try:
         yield app
+    except Exception as error:
+        if type(error).__module__ != "apsw":
+            raise
+        from waypost.machine.store.database import guarded
+
+        with guarded():
+            raise
     finally:
         app.close()

@@ -374,6 +374,9 @@ class IngestPass:
             applied = self.writer.apply(
                 row, task.harness, reader.version, result.chunk, result.payloads, self._finder
             )
+            state = result.chunk.state
+            if self.writer.keeps_nothing_of(row):
+                state = reader.without_words(state)
             self.writer.progress(
                 row,
                 found._replace(
@@ -383,7 +386,7 @@ class IngestPass:
                 ),
                 offset=result.offset,
                 fingerprint=result.fingerprint(),
-                state=result.chunk.state,
+                state=state,
             )
             if result.last:
                 for old in self._replacements.pop(row, []):

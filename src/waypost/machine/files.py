@@ -80,6 +80,14 @@ def write_private(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def sweep_temporaries(folder: Path, *, older_than_s: float, now_s: float) -> None:
+    """Remove what ``write_private`` left when the process died in the middle: it may hold a key."""
+    for path in folder.glob(f".*.{'[0-9a-f]' * 16}"):
+        with contextlib.suppress(OSError):
+            if now_s - path.lstat().st_mtime > older_than_s:
+                path.unlink()
+
+
 def sync_folder(path: Path) -> None:
     """Make a rename or removal in a folder durable."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -41,6 +41,10 @@ class TranscriptReader(Protocol):
         """Read complete records, starting from the state that the run before returned (or b"")."""
         ...
 
+    def without_words(self, state: bytes) -> bytes:
+        """Return a state without anything a person or an agent said, for files that are not kept."""
+        ...
+
     def render(self, raw: bytes, *, part: int, extras: bytes) -> ReadableTurn:
         """Return the readable form of part ``part`` of a kept record."""
         ...

@@ -19,8 +19,7 @@ def _whole(piece: bytes) -> bytes:
 def excerpt(text: str, *, bytes_max: int) -> Excerpt:
     """Keep at most ``bytes_max`` bytes of ``text``: half from its head, half from its tail.
 
-    Cuts fall between characters. Lone surrogates count as the three bytes of U+FFFD, which
-    replaces them.
+    Cuts fall between characters. A lone surrogate counts as one byte and becomes ``?`` where text is cut.
     """
     if len(text) * 4 <= bytes_max:
         return Excerpt(text, 0)

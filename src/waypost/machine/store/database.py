@@ -12,13 +12,14 @@ Errors: ``key_missing``, ``key_wrong``, ``store_newer``, ``store_damaged``, ``st
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import apsw
 
-from waypost.errors import MachineError, RefusedError, SchemaError
+from waypost.errors import MachineError, RefusedError, SchemaError, WaypostError
 from waypost.machine import files, keys
 
 #: An open store, for those who pass it on without speaking SQL.
@@ -27,6 +28,7 @@ Store: TypeAlias = apsw.Connection
 CIPHER: Final = "aegis"
 BUSY_MS: Final = 10_000
 PAGE_BYTES: Final = 16 * 1024
+STALE_TEMPORARY_S: Final = 3600.0
 CACHE_KIB: Final = 16 * 1024
 WAL_PAGES: Final = 4000
 SCHEMA: Final = 1
@@ -38,33 +40,45 @@ def store_path(home: Path) -> Path:
     return home / "store" / "waypost.db"
 
 
-@contextlib.contextmanager
-def guarded() -> Iterator[None]:
-    """Turn the engine's errors into ours."""
-    try:
-        yield
-    except apsw.NotADBError as error:
-        raise RefusedError(
+def translated(error: apsw.Error) -> WaypostError:
+    """Return the failure of ours that an error of the engine means."""
+    if isinstance(error, apsw.NotADBError):
+        return RefusedError(
             "key_wrong",
             "the key does not open this store; nothing was changed",
             hint="waypost key shows where the key is read from; waypost key restore takes a recovery code",
-        ) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise MachineError(
+        )
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return MachineError(
             "store_busy",
             f"another process kept the store locked for {BUSY_MS // 1000} s",
             hint="wait for it to end, or stop it",
-        ) from error
-    except apsw.FullError as error:
-        raise MachineError(
+        )
+    if isinstance(error, apsw.FullError):
+        return MachineError(
             "store_full", "no space left for the store; the last step was undone", hint="free some space"
-        ) from error
-    except (apsw.CorruptError, apsw.IOError) as error:
-        raise MachineError(
-            "store_damaged",
-            f"the store failed its check: {error}",
-            hint="keep the file, restore a backup, or move the store away and ingest again",
-        ) from error
+        )
+    return MachineError(
+        "store_damaged",
+        f"the store failed its check: {error}",
+        hint="keep the file, restore a backup, or move the store away and ingest again",
+    )
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Turn the engine's errors into ours; mistakes in our own statements stay what they are."""
+    try:
+        yield
+    except (
+        apsw.NotADBError,
+        apsw.BusyError,
+        apsw.LockedError,
+        apsw.FullError,
+        apsw.CorruptError,
+        apsw.IOError,
+    ) as error:
+        raise translated(error) from error
 
 
 def _key_pragmas(connection: apsw.Connection, key: bytes) -> None:
@@ -107,6 +121,7 @@ def open_store(home: Path, *, create: bool) -> apsw.Connection | None:
     files.private_folder(home)
     files.private_folder(path.parent)
     key = keys.load(home)
+    files.sweep_temporaries(home, older_than_s=STALE_TEMPORARY_S, now_s=time.time())
     if key is None:
         if exists:
             raise RefusedError(

@@ -15,6 +15,7 @@ import apsw
 
 from waypost.machine.store import settling
 from waypost.machine.store.rows import fetch
+from waypost.machine.store.words import PACK, FileFacts
 
 
 class Forgotten(NamedTuple):
@@ -103,14 +104,15 @@ def _empty_projects(connection: apsw.Connection) -> int:
 def _clear_readers(connection: apsw.Connection) -> int:
     """Drop what a reader remembers of files that no session needs any more.
 
-    Offset and identity stay: they say that the file was read, and hold no words of it. The reader's
-    state may (open calls, a queued message), so it is emptied. An append to such a file then belongs
-    to a forgotten session and is passed over.
+    Offset, identity and the hash of the path stay: they say that the file was read, and hold no words
+    of it. The path and the reader's state may (a folder's name, a queued message), so they are emptied.
+    An append to such a file then belongs to a forgotten session and is passed over.
     """
     connection.execute("DELETE FROM malformed_record WHERE file_id NOT IN (SELECT file_id FROM file_session)")
     connection.execute("DELETE FROM unknown_type WHERE file_id NOT IN (SELECT file_id FROM file_session)")
     connection.execute(
-        "UPDATE source_file SET state = x'' WHERE id NOT IN (SELECT file_id FROM file_session)"
-        " AND state <> x''"
+        "UPDATE source_file SET state = x'', sealed = ? WHERE id NOT IN (SELECT file_id FROM file_session)"
+        " AND state <> x''",
+        (PACK.encode(FileFacts("", "")),),
     )
     return connection.changes()

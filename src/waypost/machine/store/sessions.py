@@ -248,18 +248,19 @@ def shared_usage(connection: apsw.Connection, words: Words, rows: Sequence[int])
 
 def incomplete(connection: apsw.Connection) -> list[tuple[int, bool]]:
     """Return sessions that may be incomplete, and whether only their compactions or searches are why."""
-    rows = fetch(
-        connection,
-        "SELECT id, reasons FROM session WHERE reasons <> '' OR id IN (SELECT f.session_id FROM file_session f"
-        " JOIN malformed_record m ON m.file_id = f.file_id)",
-    )
     malformed = {
         row[0]
         for row in fetch(
             connection,
-            "SELECT DISTINCT f.session_id FROM file_session f JOIN malformed_record m ON m.file_id = f.file_id",
+            "SELECT DISTINCT f.session_id FROM file_session f"
+            " JOIN malformed_record m ON m.file_id = f.file_id",
         )
     }
+    rows = [
+        (row[0], row[1])
+        for row in fetch(connection, "SELECT id, reasons FROM session")
+        if row[1] or row[0] in malformed
+    ]
     return [
         (row, row not in malformed and set(reasons.split()) <= {"compaction", "web_search"})
         for row, reasons in rows

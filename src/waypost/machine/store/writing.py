@@ -56,14 +56,14 @@ VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 ON CONFLICT(id) DO UPDATE SET
     offset = iif(offset >= 0, offset, excluded.offset),
     started_at = coalesce(started_at, excluded.started_at),
-    lifecycle = iif(excluded.ended_at IS NOT NULL OR ended_at IS NULL, excluded.lifecycle, lifecycle),
-    outcome = iif(excluded.ended_at IS NOT NULL OR ended_at IS NULL, excluded.outcome, outcome),
-    source = iif(excluded.ended_at IS NOT NULL OR ended_at IS NULL, excluded.source, source),
-    exit_code = coalesce(excluded.exit_code, exit_code),
-    duration_ms = coalesce(excluded.duration_ms,
-        iif(excluded.ended_at >= started_at, excluded.ended_at - started_at, NULL), duration_ms),
+    lifecycle = iif(ended_at IS NULL, excluded.lifecycle, lifecycle),
+    outcome = iif(ended_at IS NULL, excluded.outcome, outcome),
+    source = iif(ended_at IS NULL, excluded.source, source),
+    exit_code = iif(ended_at IS NULL, coalesce(excluded.exit_code, exit_code), exit_code),
+    duration_ms = iif(ended_at IS NOT NULL, duration_ms, coalesce(excluded.duration_ms,
+        iif(excluded.ended_at >= started_at, excluded.ended_at - started_at, NULL), duration_ms)),
     denied = max(denied, excluded.denied),
-    ended_at = coalesce(excluded.ended_at, ended_at)
+    ended_at = coalesce(ended_at, excluded.ended_at)
 """
 
 
@@ -458,8 +458,28 @@ class IngestWriter:
                     return None
                 known = self._insert(key, harness, draft, facts)
             self._sessions[key] = known
-        self._update(known, harness, draft, project_of)
+        if not self._update(known, harness, draft, project_of):
+            self._expel(known.row)
+            self._sessions[key] = None
+            return None
         return known.row, key
+
+    def _expel(self, row: int) -> None:
+        """Take a session out again whose folder, once it was stated, turned out to have opted out."""
+        for table in ("turn", "usage_entry", "execution", "file_session", "unsettled"):
+            if table == "turn":
+                self.connection.execute(
+                    "DELETE FROM turn_text WHERE rowid IN (SELECT id FROM turn WHERE session_id = ?)", (row,)
+                )
+            self.connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (row,))
+        self.connection.execute("DELETE FROM session WHERE id = ?", (row,))
+
+    def keeps_nothing_of(self, file_id: int) -> bool:
+        """Tell whether no session of a file is in the store: forgotten, opted out, or not begun yet."""
+        found = self.connection.execute(
+            "SELECT 1 FROM file_session WHERE file_id = ? LIMIT 1", (file_id,)
+        ).get
+        return found is None
 
     def _load(self, key: str) -> _Known | None:
         row = self.connection.execute(
@@ -514,7 +534,7 @@ class IngestWriter:
         self._projects[facts.identity + "\n" + "\n".join(facts.roots)] = number
         return number
 
-    def _update(self, known: _Known, harness: str, draft: SessionDraft, project_of: ProjectResolver) -> None:
+    def _update(self, known: _Known, harness: str, draft: SessionDraft, project_of: ProjectResolver) -> bool:
         facts = known.facts
         before = (
             known.started_at,
@@ -533,10 +553,11 @@ class IngestWriter:
         if draft.cwd and facts.cwd is None:
             facts.cwd = draft.cwd
             resolved = project_of(draft.cwd, draft.remote)
-            if resolved is not None:
-                self.connection.execute(
-                    "UPDATE session SET project_id = ? WHERE id = ?", (self.project(resolved), known.row)
-                )
+            if resolved is None:
+                return False
+            self.connection.execute(
+                "UPDATE session SET project_id = ? WHERE id = ?", (self.project(resolved), known.row)
+            )
         facts.branch = draft.branch or facts.branch
         facts.version = draft.version or facts.version
         facts.entrypoint = facts.entrypoint or draft.entrypoint
@@ -555,7 +576,7 @@ class IngestWriter:
             PACK.encode(facts),
         )
         if before == after and not draft.parent and not draft.forked_from and not draft.own_run:
-            return
+            return True
         self.connection.execute(
             "UPDATE session SET started_at=?, ended_at=?, title_rank=?, reasons=?, lineage=?, sealed=?,"
             " parent=coalesce(parent, ?), forked=coalesce(forked, ?), own_run=max(own_run, ?) WHERE id=?",
@@ -572,6 +593,7 @@ class IngestWriter:
                 known.row,
             ),
         )
+        return True
 
     def _file_session(self, file_id: int, known: tuple[int, str] | None, draft: SessionDraft) -> None:
         if known is None:

@@ -64,7 +64,25 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 def _record(name: str, data: Mapping[str, object]) -> bytes:
     record = {"command": name, "data": data, "schema_version": {"major": 1}, "status": "ok"}
-    return encode(record) + b"\n"  # type: ignore[arg-type]
+    return _encoded(record)
+
+
+def _encoded(record: object) -> bytes:
+    """Encode a record; text that is none (a path with other bytes) is shown with question marks."""
+    try:
+        return encode(record) + b"\n"  # type: ignore[arg-type]
+    except UnicodeEncodeError:
+        return encode(_clean(record)) + b"\n"  # type: ignore[arg-type]
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        return _plain(value)
+    if isinstance(value, Mapping):
+        return {_plain(str(name)): _clean(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    return value
 
 
 def _plain(text: str) -> str:
@@ -82,7 +100,7 @@ def error_record(name: str, error: WaypostError) -> bytes:
     if error.data is not None:
         body["data"] = error.data
     record = {"command": _plain(name), "error": body, "schema_version": {"major": 1}, "status": "error"}
-    return encode(record) + b"\n"  # type: ignore[arg-type]
+    return _encoded(record)
 
 
 def _write(stream_number: int, data: bytes) -> None:

@@ -88,6 +88,7 @@ DENIAL_TIMING_VERSION: Final = (2, 1, 332)
 TITLE_CHARACTERS_MAX: Final = 300
 QUEUE_MAX: Final = 16
 PROMPT_IDS_MAX: Final = 64
+FOLDERS_MAX: Final = 64
 QUEUED_CHARACTERS_MAX: Final = 8000
 
 _EXIT_CODE: Final = re.compile(r"(?:Error: )?Exit code (\d{1,5})(?:\n|$)")
@@ -127,6 +128,14 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     response: int
 
 
+class Waiting(msgspec.Struct, array_like=True):
+    """What records without a folder say of a session that has not spoken yet."""
+
+    title: str | None = None
+    title_rank: int = 0
+    stated_cost: str | None = None
+
+
 class State(msgspec.Struct, array_like=True):
     """What a run of records leaves for the next: open calls, the file's last session, first time."""
 
@@ -136,6 +145,8 @@ class State(msgspec.Struct, array_like=True):
     prompted: list[str] = msgspec.field(default_factory=list)
     queue: list[str] = msgspec.field(default_factory=list)
     prompt_ids: list[int] = msgspec.field(default_factory=list)
+    folders: dict[str, str] = msgspec.field(default_factory=dict)
+    waiting: dict[str, Waiting] = msgspec.field(default_factory=dict)
 
 
 _STATE_DECODER: Final = msgspec.msgpack.Decoder(State)
@@ -169,6 +180,14 @@ class ClaudeCodeReader:
             run.line(offset, data)
         return run.finish()
 
+    def without_words(self, state: bytes) -> bytes:
+        """Return a state without queued messages and titles."""
+        if not state:
+            return state
+        kept = _STATE_DECODER.decode(state)
+        kept.queue, kept.waiting = [], {}
+        return _PACK.encode(kept)
+
     def render(self, raw: bytes, *, part: int, extras: bytes) -> ReadableTurn:
         """Return the readable form of a part of a record."""
         record = decode_record(raw)
@@ -196,8 +215,6 @@ class _Run:
         chunk.sessions = list(self.sessions.values())
         chunk.usages = list(self.usages.values())
         chunk.commands = list(self.commands.values())
-        while len(self.state.calls) > OPEN_CALLS_MAX:
-            del self.state.calls[next(iter(self.state.calls))]
         chunk.state = _PACK.encode(self.state)
         return chunk
 
@@ -255,6 +272,10 @@ class _Run:
                 session.started_at = at
         if session.cwd is None and record.cwd:
             session.cwd = record.cwd
+            if native not in self.state.folders:
+                self.state.folders[native] = record.cwd
+                if len(self.state.folders) > FOLDERS_MAX:
+                    del self.state.folders[next(iter(self.state.folders))]
         if record.git_branch:
             session.branch = record.git_branch
         if record.version:
@@ -266,9 +287,26 @@ class _Run:
     def _draft(self, native: str) -> SessionDraft:
         session = self.sessions.get(native)
         if session is None:
-            session = SessionDraft(native_id=native, opened_at=self.state.opened_at)
+            session = SessionDraft(
+                native_id=native, opened_at=self.state.opened_at, cwd=self.state.folders.get(native)
+            )
+            waiting = self.state.waiting.pop(native, None)
+            if waiting is not None:
+                session.title, session.title_rank = waiting.title, waiting.title_rank
+                session.stated_cost = waiting.stated_cost
             self.sessions[native] = session
         return session
+
+    def _beside(self, native: str) -> SessionDraft | Waiting:
+        """Return where a record without a folder of its own writes: a session known here, or what waits.
+
+        A session whose folder is not known yet is not begun: its project may have opted out.
+        """
+        if native in self.sessions or native in self.state.folders:
+            return self._draft(native)
+        if len(self.state.waiting) >= FOLDERS_MAX:
+            self.state.waiting.clear()
+        return self.state.waiting.setdefault(native, Waiting())
 
     def _opened(self, at: int | None) -> None:
         if self.state.opened_at is None and at is not None:
@@ -378,7 +416,7 @@ class _Run:
             elif tool == "WebSearch":
                 flags |= _SEARCH
             call = OpenCall(tool, at, offset, part, response)
-            self.state.calls[call_id] = call
+            self._open_call(call_id, call)
             if flags & _COMMAND:
                 self._command_call(session, call_id, call)
             text = "\n".join(leaves(any_json(block.input))) if len(block.input) else ""
@@ -587,6 +625,12 @@ class _Run:
             record=record,
         )
 
+    def _open_call(self, call_id: str, call: OpenCall) -> None:
+        calls = self.state.calls
+        calls[call_id] = call
+        if len(calls) > OPEN_CALLS_MAX:
+            del calls[next(iter(calls))]
+
     def _command_call(self, session: SessionDraft, call_id: str, call: OpenCall) -> None:
         self.commands[session.native_id, call_id] = CommandDraft(
             session.native_id,
@@ -681,11 +725,11 @@ class _Run:
             if inner is not None and native is not None:
                 self._progress(native, record, inner, at, offset)
         elif kind == "cost-state" and native is not None:
-            self._draft(native).stated_cost = bytes(record.total_cost).decode("ascii", "replace") or None
+            self._beside(native).stated_cost = bytes(record.total_cost).decode("ascii", "replace") or None
         elif kind in ("ai-title", "custom-title") and native is not None:
             title = record.custom_title or record.ai_title or record.title
             rank = 3 if kind == "custom-title" else 2
-            draft = self._draft(native)
+            draft = self._beside(native)
             if title and rank >= draft.title_rank:
                 draft.title, draft.title_rank = title[:TITLE_CHARACTERS_MAX], rank
         elif kind == "queue-operation" and native is not None:
@@ -715,7 +759,7 @@ class _Run:
         for block in blocks:
             if block.type == "tool_use" and block.name in COMMAND_TOOLS and block.id:
                 call = OpenCall(block.name, at, offset, 0, 0)
-                self.state.calls[block.id] = call
+                self._open_call(block.id, call)
                 self._command_call(session, block.id, call)
             elif block.type == "tool_result" and block.tool_use_id:
                 known = self.state.calls.pop(block.tool_use_id, None)
@@ -742,6 +786,8 @@ class _Run:
         waiting = queue.pop(0) if queue else ""
         text = content if isinstance(content, str) else waiting
         if record.operation != "remove" or not text.strip() or text.lstrip().startswith(("/", "<")):
+            return
+        if native not in self.sessions and native not in self.state.folders:
             return
         session = self._session(native, at, record)
         session.queued_prompts += 1

@@ -226,6 +226,10 @@ class CodexReader:
             run.line(offset, data)
         return run.finish()
 
+    def without_words(self, state: bytes) -> bytes:
+        """Return the state: it holds ids, hashes, folder and model, no words."""
+        return state
+
     def render(self, raw: bytes, *, part: int, extras: bytes) -> ReadableTurn:
         """Return the readable form of a record; Codex records have one part."""
         outer = decode_outer(raw)
@@ -252,10 +256,6 @@ class _Run:
         chunk.sessions = list(self.drafts.values())
         chunk.usages = list(self.usages.values())
         chunk.commands = list(self.commands.values())
-        while len(self.state.calls) > OPEN_CALLS_MAX:
-            del self.state.calls[next(iter(self.state.calls))]
-        while len(self.state.processes) > OPEN_CALLS_MAX:
-            del self.state.processes[next(iter(self.state.processes))]
         chunk.state = _PACK.encode(self.state)
         return chunk
 
@@ -439,10 +439,13 @@ class _Run:
             known.last_offset = offset
             if output <= known.output:
                 return
+        first = state.model_offset if state.model_offset is not None else offset
+        if known is not None:
+            first = known.offset
         self.usages[key] = UsageDraft(
             draft.native_id,
             key,
-            at,
+            at if known is None else known.at,
             state.model,
             fresh,
             output,
@@ -452,7 +455,7 @@ class _Run:
             reasoning,
             0,
             True,
-            state.model_offset if state.model_offset is not None else offset,
+            first,
             offset,
             small_hash(NAME, "turn", state.turn_id) if state.turn_id else None,
             small_hash(_place(total)) if total is not None else None,
@@ -661,6 +664,8 @@ class _Run:
         if tool == "write_stdin" and isinstance(value, dict):
             call.process = str(value.get("session_id"))
         self.state.calls[call_id] = call
+        if len(self.state.calls) > OPEN_CALLS_MAX:
+            del self.state.calls[next(iter(self.state.calls))]
         if flags & _COMMAND:
             self._command(call_id, offset, at, Lifecycle.RUNNING, Outcome.UNKNOWN, OutcomeSource.NONE)
         self._turn(
@@ -692,8 +697,10 @@ class _Run:
     ) -> None:
         known = self.commands.get(call_id)
         if known is not None:
+            if known.ended_at is not None:
+                return  # how it ended was said already; the store keeps the first word too
             offset = known.offset if offset < 0 else offset
-            started_at = known.started_at if started_at is None else started_at
+            started_at = started_at if known.started_at is None else known.started_at
         if duration_ms is None and ended_at is not None and started_at is not None:
             duration_ms = ended_at - started_at if ended_at >= started_at else None
         self.commands[call_id] = CommandDraft(
@@ -726,6 +733,8 @@ class _Run:
         if call is not None and tool in COMMAND_TOOLS:
             if status.process is not None:
                 state.processes[status.process] = call_id
+                if len(state.processes) > OPEN_CALLS_MAX:
+                    del state.processes[next(iter(state.processes))]
             if not call.stated:
                 self._command_output(call_id, call, at, status.flags, status.exit_code)
         elif call is not None and call.process is not None and status.exit_code is not None:
