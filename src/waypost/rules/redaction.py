@@ -15,7 +15,8 @@ threshold. What is left is reduced to an ASCII copy of equal length (anything el
 which each rule first looks for its `anchors` with a plain substring search; only then does its
 pattern run, and each pattern starts with a literal, so the regex engine skips to it as well. No
 pattern can walk the same characters twice: repeats are possessive, or bounded, or stop at the
-characters the anchor itself contains. Boundary checks stand after the literal for the same reason.
+characters the anchor itself contains. Repeats of groups are plain: before CPython 3.11.4 a possessive
+group kept what a failed last turn had consumed. Boundary checks stand after the literal for the same reason.
 
 What is deliberately left alone: placeholders, references to variables and environment, calls, empty
 values, attribute access, hashes and commit ids without a secret's name, names of secrets, and pure
@@ -226,7 +227,7 @@ def _flagged(text: str, match: re.Match[str]) -> Span | None:
 
 
 _PEM_LINES = LazyPattern(
-    r"(?:[^A-Za-z+/=-]{0,24}+(?:[nrt]?(?:Proc-Type|DEK-Info|Version|Comment)[^\n\\]{0,120}+|[A-Za-z0-9+/=]{16,}+))++"
+    r"(?:[^A-Za-z+/=-]{0,24}+(?:[nrt]?(?:Proc-Type|DEK-Info|Version|Comment)[^\n\\]{0,120}+|[A-Za-z0-9+/=]{16,}+))+"
 )
 _PEM_BODY = LazyPattern(r"[A-Za-z0-9+/]{24}|\[dropped:")
 
@@ -374,7 +375,7 @@ _AUTHORIZATION = (
 )
 _PEM = (
     r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?P<body>[^-]*+(?:-(?!----)[^-]*+)*+)(?P<footer>-----END[ A-Z0-9]{0,48}-----)?"
+    r"(?P<body>[^-]*+(?:-(?!----)[^-]*+)*)(?P<footer>-----END[ A-Z0-9]{0,48}-----)?"
 )
 _URL_PASSWORD = r"://[^\s/:@\"'`<>?#\\\[\]]{0,256}+:(?P<secret>[^\s/\"'`<>?#\\]{1,512})@(?=[^\s@])"
 _NETRC = (

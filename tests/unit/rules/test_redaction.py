@@ -242,5 +242,8 @@ def test_no_pattern_has_an_unbounded_repeat_that_can_be_given_back() -> None:
         unbounded = re.findall(
             r"(?<!\\)(?:[*+]|\{[0-9]+,\})(?![+])", re.sub(r"\[(?:\\.|[^\]\\])*\]", "C", rule.pattern.pattern)
         )
+        # One repeat of a group cannot be possessive: before CPython 3.11.4 such a group kept what a failed
+        # last turn had consumed. Each of its turns begins with a dash that nothing before it can take.
+        allowed = ["*"] if rule.name == "private-key" else []
         plain = [repeat for repeat in unbounded if repeat != "+"]
-        assert plain == [], (rule.name, rule.pattern.pattern)
+        assert plain == allowed, (rule.name, rule.pattern.pattern)
