@@ -34,6 +34,11 @@ def held() -> tuple[int, int, list[str]]:
     return len(list(descriptors.iterdir())), threading.active_count(), listed
 
 
+def no_more(now: tuple[int, int, list[str]], before: tuple[int, int, list[str]]) -> bool:
+    """Nothing is held that was not held before; what other tests left may go meanwhile."""
+    return now[0] <= before[0] and now[1] <= before[1] and set(now[2]) <= set(before[2])
+
+
 def names(*folders: Path) -> list[str]:
     return sorted(str(path) for folder in folders for path in folder.rglob("*"))
 
@@ -46,7 +51,7 @@ def test_fifty_passes_leave_nothing_behind(
 
     monkeypatch.setattr(flow, "WORKERS_FROM_BYTES", 1)
     file = story.write(hermetic / ".claude/projects/-one" / f"{story.native(1)}.jsonl", story.claude(1))
-    before: tuple[object, ...] | None = None
+    before: tuple[tuple[int, int, list[str]], list[str]] | None = None
     for number in range(ROUNDS + 1):
         with opened(world(hermetic)) as app:
             ingest(app, default_roots(app.world), jobs=jobs)
@@ -54,7 +59,9 @@ def test_fifty_passes_leave_nothing_behind(
         story.append(file, [story.prompt(story.native(1), "/home/sam/one", 100 + number, "more")])
         now = (held(), names(hermetic / "waypost", tmp_path / "tmp"))
         before = before or now
-    assert now == before
+    assert before is not None
+    assert no_more(now[0], before[0])
+    assert now[1] == before[1]
     with opened(world(hermetic)) as app:
         ingest(app, default_roots(app.world), jobs=jobs)
     assert story.rows(hermetic / "waypost")["turn"] == 8 + ROUNDS + 1
@@ -71,7 +78,8 @@ def test_fifty_failed_openings_leave_nothing_behind(hermetic: Path) -> None:
         with opened(world(hermetic)) as app, pytest.raises(RefusedError):
             app.store()
         before = before or held()
-    assert held() == before
+    assert before is not None
+    assert no_more(held(), before)
 
 
 def test_fifty_watchers_leave_nothing_behind(hermetic: Path) -> None:
@@ -81,4 +89,5 @@ def test_fifty_watchers_leave_nothing_behind(hermetic: Path) -> None:
         watcher.wait(lambda: True)
         watcher.close()
         before = before or held()
-    assert held() == before
+    assert before is not None
+    assert no_more(held(), before)

@@ -31,7 +31,7 @@ needs_codex = pytest.mark.skipif(not CODEX, reason="codex is not installed: run 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     ws = tmp_path / "ws"
-    ws.mkdir()
+    ws.mkdir(exist_ok=True)
     (ws / "calc.py").write_text("def add(a, b):\n    return a - b\n")
     test = 'from calc import add\n\nassert add(2, 3) == 5, add(2, 3)\nprint("all tests passed")\n'
     (ws / "test_calc.py").write_text(test)
@@ -42,7 +42,7 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     path = tmp_path / "home"
-    path.mkdir()
+    path.mkdir(exist_ok=True)
     return path
 
 
