@@ -265,7 +265,9 @@ class IngestPass:
             return
         from waypost.machine.workers import Worker, WorkerDiedError
 
-        workers = self._workers = [Worker(work) for _ in range(self.jobs - 1)]
+        workers = self._workers
+        for _ in range(self.jobs):
+            workers.append(Worker(work, beside=tuple(workers)))
         try:
             self._read_with(workers)
         except WorkerDiedError:

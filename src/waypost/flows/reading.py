@@ -14,7 +14,7 @@ import msgspec
 
 from waypost.machine.store.payloads import seal
 from waypost.machine.transcripts import Fingerprint, FoundFile, TranscriptHandle
-from waypost.plugins.api import Line, TranscriptFile
+from waypost.plugins.api import TranscriptFile
 from waypost.plugins.registry import transcript_reader
 from waypost.records.transcript import Chunk, Malformed, TurnDraft
 
@@ -124,13 +124,10 @@ def _read(
     handle.seek(start)
     file = TranscriptFile(found.logical)
     while True:
-        malformed: list[Malformed] = []
-        lines: list[Line] = []
-        for line in handle.records(bytes_max=chunk_bytes):
-            if line.data is None:
-                malformed.append(Malformed(line.offset, line.length, f"oversized sha256:{line.sha256}"))
-            else:
-                lines.append(Line(line.offset, line.data))
+        lines = handle.records(bytes_max=chunk_bytes)
+        malformed = [
+            Malformed(one.offset, one.length, f"oversized sha256:{one.sha256}") for one in handle.passed_over
+        ]
         end = handle.offset
         last = handle.exhausted
         chunk = reader.read(file, state, lines)

@@ -18,7 +18,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Final, NamedTuple, TypeAlias
 
 HEAD_BYTES: Final = 64 * 1024
 TAIL_BYTES: Final = 4 * 1024
@@ -106,14 +106,16 @@ class Fingerprint(NamedTuple):
     tail: bytes
 
 
-class ReadLine(NamedTuple):
-    """A complete record, or (``data`` None) a passed-over one with its length and hash."""
+class PassedOver(NamedTuple):
+    """A record too long to be held: where it is, how long, and its SHA-256."""
 
     offset: int
     length: int
-    data: bytes | None
-    sha256: str = ""
-    opening: bytes = b""
+    sha256: str
+
+
+#: A complete record: its byte offset and its bytes without line end.
+Record: TypeAlias = tuple[int, bytes]
 
 
 class TranscriptHandle:
@@ -133,6 +135,7 @@ class TranscriptHandle:
         self._stream = self._open()
         self.offset = 0
         self.exhausted = False
+        self.passed_over: list[PassedOver] = []
         self._head = b""
         self._tail = b""
 
@@ -219,14 +222,16 @@ class TranscriptHandle:
         self._head, self._tail = head, tail
         return True
 
-    def records(self, *, bytes_max: int) -> list[ReadLine]:
+    def records(self, *, bytes_max: int) -> list[Record]:
         """Read complete records from the current position, about ``bytes_max`` bytes of them.
 
-        ``offset`` moves behind the last of them; ``exhausted`` says that no record follows. The last
+        ``offset`` moves behind the last of them; ``exhausted`` says that no record follows; ``passed_over``
+        lists those that were too long to be held. The last
         record of a file counts as complete without a line end only when it is a whole JSON object,
         which no later byte could extend; otherwise the position stays at its start.
         """
         self.exhausted = False
+        self.passed_over = []
         start = self.offset
         block = self._stream.read(bytes_max)
         if block[-1:] != b"\n":
@@ -241,28 +246,25 @@ class TranscriptHandle:
         self._note(complete)
         rest = block[whole:] if whole < len(block) else b""
         if rest:
-            found.extend(self._unfinished(rest))
+            self._unfinished(rest, found)
         if self._found.compressed and self.offset > DECOMPRESSED_BYTES_MAX:
             self.exhausted = True
         return found
 
-    def _unfinished(self, rest: bytes) -> list[ReadLine]:
+    def _unfinished(self, rest: bytes, found: list[Record]) -> None:
         """Deal with bytes that no line end follows yet: an over-long record, or the end of the file."""
         if len(rest) > RECORD_BYTES_MAX:
             passed = self._pass_over(self.offset, rest)
             if passed is not None:
-                return [passed]
+                self.passed_over.append(passed)
+                return
         elif _whole_object(rest):
-            start = self.offset
+            found.append((self.offset, rest.strip(b"\r\n")))
             self.offset += len(rest)
             self._note(rest)
-            self.exhausted = True
-            body = rest.strip(b"\r\n")
-            return [ReadLine(start, len(body), body)]
         self.exhausted = True
-        return []
 
-    def _pass_over(self, start: int, first: bytes) -> ReadLine | None:
+    def _pass_over(self, start: int, first: bytes) -> PassedOver | None:
         hasher = hashlib.sha256(first)
         length = len(first)
         last = first[-TAIL_BYTES:]
@@ -280,20 +282,22 @@ class TranscriptHandle:
         if len(self._head) < HEAD_BYTES:
             self._head += first[: HEAD_BYTES - len(self._head)]
         self._tail = last
-        return ReadLine(start, length - 1, None, hasher.hexdigest(), first[:4096])
+        return PassedOver(start, length - 1, hasher.hexdigest())
 
 
-def _split(start: int, block: bytes) -> list[ReadLine]:
+def _split(start: int, block: bytes) -> list[Record]:
     """Split complete lines into records with their offsets; blank lines are left out."""
-    found: list[ReadLine] = []
+    found: list[Record] = []
     offset = start
+    carriage_returns = b"\r" in block
     for line in block.split(b"\n"):
         size = len(line)
         if size:
-            body = line.strip(b"\r") if line[-1] == 13 or line[0] == 13 else line
+            body = line.strip(b"\r") if carriage_returns else line
             if body:
-                found.append(ReadLine(offset, len(body), body))
-        offset += size + 1
+                found.append((offset, body))
+            offset += size
+        offset += 1
     return found
 
 

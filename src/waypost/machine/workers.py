@@ -20,7 +20,7 @@ import select
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 JOIN_S: Final = 5.0
@@ -65,7 +65,7 @@ def _read_exactly(handle: int, count: int) -> bytes | None:
     return bytes(pieces)
 
 
-def _serve(tasks: int, results: int, theirs: tuple[int, int], work: Work) -> None:
+def _serve(tasks: int, results: int, theirs: tuple[int, ...], work: Work) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the consumer decides when to stop
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for handle in theirs:
@@ -85,11 +85,12 @@ def _serve(tasks: int, results: int, theirs: tuple[int, int], work: Work) -> Non
 class Worker:
     """One worker process. ``waiting``: tasks given whose end was not taken yet."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, *, beside: Sequence[Worker] = ()) -> None:
+        """Start a worker; ``beside``: those started before, whose pipes it must not keep open."""
         task_out, self._tasks = os.pipe()
         self._results, result_in = os.pipe()
         _widen(self._results)
-        mine = (self._tasks, self._results)
+        mine = (self._tasks, self._results, *(end for one in beside for end in (one._tasks, one._results)))
         fork = multiprocessing.get_context("fork")  # we hold no thread: 3 ms instead of 90
         self._process = fork.Process(target=_serve, args=(task_out, result_in, mine, work), daemon=True)
         self._process.start()

@@ -37,8 +37,11 @@ class TranscriptReader(Protocol):
         """Tell whether the file at this path below the root is a transcript of this harness."""
         ...
 
-    def read(self, file: TranscriptFile, state: bytes, lines: Iterable[Line]) -> Chunk:
-        """Read complete records, starting from the state that the run before returned (or b"")."""
+    def read(self, file: TranscriptFile, state: bytes, lines: Iterable[tuple[int, bytes]]) -> Chunk:
+        """Read complete records, each a ``Line`` or a plain pair.
+
+        ``state`` is what the run before returned, or b"" at the start of a file.
+        """
         ...
 
     def without_words(self, state: bytes) -> bytes:

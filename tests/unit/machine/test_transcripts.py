@@ -21,15 +21,13 @@ def found(path: Path) -> FoundFile:
     )
 
 
-def offsets(
-    path: Path, *, bytes_max: int = 10_000, start: int = 0
-) -> tuple[list[tuple[int, bytes | None]], int]:
+def offsets(path: Path, *, bytes_max: int = 10_000, start: int = 0) -> tuple[list[tuple[int, bytes]], int]:
     """Every record from an offset on, and where reading stopped."""
-    seen: list[tuple[int, bytes | None]] = []
+    seen: list[tuple[int, bytes]] = []
     with TranscriptHandle(found(path)) as handle:
         handle.seek(start)
         while not handle.exhausted:
-            seen += [(line.offset, line.data) for line in handle.records(bytes_max=bytes_max)]
+            seen += handle.records(bytes_max=bytes_max)
         return seen, handle.offset
 
 

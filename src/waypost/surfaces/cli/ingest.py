@@ -29,7 +29,13 @@ def add_roots(parser: argparse.ArgumentParser) -> None:
         "--claude", action="append", metavar="DIR", help="a Claude configuration folder (repeatable)"
     )
     parser.add_argument("--codex", action="append", metavar="DIR", help="a Codex home (repeatable)")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: up to 2)")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes that read beside the one that writes; 1: all in one process (default: up to 2)",
+    )
 
 
 def roots_of(world: World, arguments: argparse.Namespace) -> list[Root]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from waypost.plugins.api import Line, TranscriptFile
+from waypost.plugins.api import TranscriptFile
 from waypost.plugins.harnesses.claude_code import render as rendering
 from waypost.plugins.harnesses.claude_code.prompts import author
 from waypost.plugins.harnesses.claude_code.shapes import (
@@ -173,10 +173,11 @@ class ClaudeCodeReader:
         name = relative.rsplit("/", 1)[-1]
         return name.endswith(".jsonl") and name != "history.jsonl" and "/memory/" not in relative
 
-    def read(self, file: TranscriptFile, state: bytes, lines: Iterable[Line]) -> Chunk:
+    def read(self, file: TranscriptFile, state: bytes, lines: Iterable[tuple[int, bytes]]) -> Chunk:
         """Read complete records. See ``TranscriptReader.read``."""
         run = _Run(file, _STATE_DECODER.decode(state) if state else State())
         for offset, data in lines:
+            run.chunk.records += 1
             run.line(offset, data)
         return run.finish()
 
@@ -220,7 +221,6 @@ class _Run:
 
     def line(self, offset: int, data: bytes) -> None:
         chunk = self.chunk
-        chunk.records += 1
         try:
             record = decode_record(data)
         except ValueError:

@@ -22,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from waypost.plugins.api import Line, TranscriptFile
+from waypost.plugins.api import TranscriptFile
 from waypost.plugins.harnesses.codex import render as rendering
 from waypost.plugins.harnesses.codex.authors import (
     COMMAND_TOOLS,
@@ -219,10 +219,11 @@ class CodexReader:
         """Rollout files: any ``.jsonl`` below ``sessions/`` or ``archived_sessions/``."""
         return relative.endswith(".jsonl") and not relative.endswith(("history.jsonl", "session_index.jsonl"))
 
-    def read(self, file: TranscriptFile, state: bytes, lines: Iterable[Line]) -> Chunk:
+    def read(self, file: TranscriptFile, state: bytes, lines: Iterable[tuple[int, bytes]]) -> Chunk:
         """Read complete records. See ``TranscriptReader.read``."""
         run = _Run(file, _STATE.decode(state) if state else State())
         for offset, data in lines:
+            run.chunk.records += 1
             run.line(offset, data)
         return run.finish()
 
@@ -261,7 +262,6 @@ class _Run:
 
     def line(self, offset: int, data: bytes) -> None:
         chunk = self.chunk
-        chunk.records += 1
         try:
             outer = decode_outer(data)
         except ValueError:
