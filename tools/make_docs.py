@@ -42,7 +42,7 @@ ABOUT: dict[str, tuple[str, str]] = {
     ),
     "search": (
         "Every word is required; quotes make a phrase; no other character has a meaning, so pasted code is"
-        " safe to search for. Case and accents do not matter. The newest 2,000 matches are ranked; where"
+        " safe to search for. Case and accents do not matter. The newest 1,000 matches are ranked; where"
         " there are more, the answer says so.",
         'waypost search "idempotency key" --role user',
     ),

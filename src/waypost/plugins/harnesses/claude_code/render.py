@@ -131,7 +131,9 @@ def _result(record: Record, block: Block, part: int, extras: bytes) -> ReadableT
         at = parse_ms(record.timestamp)
         if started is not None and at is not None and at >= started:
             duration = at - started
-    feedback = text.split(_FEEDBACK, 1)[1].strip() if _FEEDBACK in text and block.is_error else None
+    feedback = record.user_feedback
+    if feedback is None and block.is_error and _FEEDBACK in text:
+        feedback = text.split(_FEEDBACK, 1)[1].strip()
     tool = ReadableTool(
         name=name,
         call_id=block.tool_use_id or f"{record.uuid}:{part}",

@@ -103,6 +103,7 @@ class Record(msgspec.Struct, rename="camel"):
     row_source: str | None = None
     tool_denial_kind: str | None = None
     tool_denial_before_run: bool | None = None
+    user_feedback: str | None = None
     message: Message | None = None
     tool_use_result: msgspec.Raw = EMPTY_RAW
     data: msgspec.Raw = EMPTY_RAW

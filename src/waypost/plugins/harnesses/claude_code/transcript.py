@@ -833,9 +833,10 @@ def _result_status(record: Record, tool: str | None, text: str, failed: bool) ->
         return _INTERRUPTED_FLAG, None
     if text.startswith(_DENIAL) or _UNGRANTED in text[:2000]:
         status = _INTERRUPTED_FLAG if _during_run(record, text) else _DENIED
-        return (status | _FEEDBACK_FLAG if _FEEDBACK in text else status), None
+        words = record.user_feedback or _FEEDBACK in text
+        return (status | _FEEDBACK_FLAG if words else status), None
     if record.tool_denial_kind is not None:
-        return _DENIED, None
+        return (_DENIED | _FEEDBACK_FLAG if record.user_feedback else _DENIED), None
     if text.startswith("<tool_use_error>"):
         return _FAILED | _REFUSED, None
     exit_code = None
@@ -854,6 +855,7 @@ def _during_run(record: Record, text: str) -> bool:
         and version >= DENIAL_TIMING_VERSION
         and record.tool_denial_kind == "user-rejected"
         and not record.tool_denial_before_run
+        and not record.user_feedback
         and text.startswith(_DENIAL)
         and _FEEDBACK not in text
     )
