@@ -55,7 +55,7 @@ def grow(home: Path, wanted: int) -> None:
         texts.extend(searched_text(readable(turn, harness)) for turn, harness in batch)
         last = batch[-1][0].number
     count = int(store.execute("SELECT count(*) FROM turn").get)
-    index.set_bulk(store, index.BULK_HASH_BYTES)
+    index.set_pace(store, index.BULK)
     shift = last
     while count < wanted:
         with transaction(store):

@@ -141,11 +141,9 @@ LIMITS: dict[str, tuple[str, str]] = {
     "machine.store.database.PAGE_BYTES": ("bytes", "page of the store"),
     "machine.store.database.WAL_PAGES": ("pages", "length of the write-ahead log before it is merged"),
     "machine.store.payloads.PAYLOAD_BYTES_MAX": ("bytes", "largest sealed value that is opened"),
-    "machine.store.search.BULK_HASH_BYTES": ("bytes", "words gathered in memory while a backlog is indexed"),
     "machine.store.search.CANDIDATES_MAX": ("matches", "newest matches of a query that are ranked"),
     "machine.store.search.INDEX_BATCH_CHARACTERS": ("characters", "text gathered before it is indexed"),
     "machine.store.search.INDEX_BATCH_TURNS": ("turns", "turns gathered before they are indexed"),
-    "machine.store.search.LIVE_HASH_BYTES": ("bytes", "words gathered in memory otherwise"),
     "machine.store.search.OPAQUE_TEXT_MIN": (
         "characters",
         "in a shorter text, opaque runs stay in the index",

@@ -435,7 +435,7 @@ class IngestPass:
             self._index(finish=True)  # what arrived while the rest was indexed
         elif finish and self._bulk:
             with transaction(self.store):
-                search.set_bulk(self.store, search.LIVE_HASH_BYTES)
+                search.set_pace(self.store, search.LIVE)
 
     def _add(self, texts: list[tuple[int, str]]) -> None:
         """Add texts slice by slice; between slices look at the workers and at live files."""
@@ -443,7 +443,7 @@ class IngestPass:
         while start < len(texts):
             with transaction(self.store):
                 if self._bulk and start == 0:
-                    search.set_bulk(self.store, search.BULK_HASH_BYTES)
+                    search.set_pace(self.store, search.BULK)
                 while start < len(texts):
                     search.add(self.store, texts[start : start + INDEX_SLICE_TURNS])
                     start += INDEX_SLICE_TURNS
@@ -495,8 +495,9 @@ def _seldom_collected() -> Iterator[None]:
 
 def work(task: bytes) -> Iterator[bytes]:
     """What a reading worker does with a task."""
-    for result in read_file(TASK_DECODER.decode(task)):
-        yield ENCODER.encode(result)
+    with _seldom_collected():
+        for result in read_file(TASK_DECODER.decode(task)):
+            yield ENCODER.encode(result)
 
 
 def ingest(

@@ -19,11 +19,10 @@ from typing import Final, NamedTuple
 import apsw
 
 from waypost.errors import UsageError
+from waypost.machine.store.turns import Standing
 
 INDEX_BATCH_TURNS: Final = 20_000
 INDEX_BATCH_CHARACTERS: Final = 32 * 1024 * 1024
-BULK_HASH_BYTES: Final = 64 * 1024 * 1024
-LIVE_HASH_BYTES: Final = 1024 * 1024
 CANDIDATES_MAX: Final = 1000
 TERMS_MAX: Final = 32
 OPAQUE_TEXT_MIN: Final = 2000
@@ -31,6 +30,7 @@ _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
 _QUOTED: Final = re.compile(r'"([^"]*)"')
 TYPICAL_WORDS: Final = 120
 SCANNED_MAX: Final = 100_000
+RECENCY_WEIGHT: Final = 0.1
 _K1, _B = 1.2, 0.5
 
 
@@ -53,9 +53,26 @@ def backlog(connection: apsw.Connection) -> int:
     return int(found)
 
 
-def set_bulk(connection: apsw.Connection, hash_bytes: int) -> None:
-    """Set how much the index gathers in memory before it writes a segment."""
-    connection.execute("INSERT INTO turn_text(turn_text, rank) VALUES ('hashsize', ?)", (hash_bytes,))
+class Pace(NamedTuple):
+    """How much the index gathers before it writes a segment, and how many segments it lets stand.
+
+    Merging segments is most of the index's cost, so a bulk pass writes few and large ones and leaves
+    them; later small writes merge them bit by bit.
+    """
+
+    hash_bytes: int
+    segments: int
+
+
+BULK: Final = Pace(64 * 1024 * 1024, 16)
+LIVE: Final = Pace(1024 * 1024, 8)
+
+
+def set_pace(connection: apsw.Connection, pace: Pace) -> None:
+    """Set the pace; it is kept in the store."""
+    run = connection.execute
+    run("INSERT INTO turn_text(turn_text, rank) VALUES ('hashsize', ?)", (pace.hash_bytes,))
+    run("INSERT INTO turn_text(turn_text, rank) VALUES ('automerge', ?)", (pace.segments,))
 
 
 def add(connection: apsw.Connection, texts: Iterable[tuple[int, str]]) -> int:
@@ -129,14 +146,14 @@ def matches(
     query: Query,
     *,
     newest: int,
-    keep: Callable[[Sequence[int]], set[int]],
+    keep: Callable[[Sequence[int]], dict[int, Standing]],
 ) -> tuple[list[Match], bool]:
     """Return ranked matches, best first, and whether older matches were left unranked.
 
     ``newest`` bounds the turn numbers, so that later pages see what the first saw. ``keep`` filters turn
-    numbers (by project, role, copies) before anything is ranked.
+    numbers (by project, role, copies) before anything is ranked, and says what breaks a tie.
     """
-    rows: list[tuple[int, float]] = []
+    rows: list[tuple[int, float, Standing]] = []
     before, scanned, more = newest + 1, 0, False
     while len(rows) < CANDIDATES_MAX:
         try:
@@ -150,8 +167,8 @@ def matches(
             ]
         except apsw.SQLError as error:
             raise UsageError("bad_query", f"the query cannot be read: {error}") from error
-        wanted = keep([row[0] for row in found]) if found else set()
-        rows.extend(row for row in found if row[0] in wanted)
+        wanted = keep([row[0] for row in found]) if found else {}
+        rows.extend((turn, score, wanted[turn]) for turn, score in found if turn in wanted)
         scanned += len(found)
         if len(found) < CANDIDATES_MAX:
             break
@@ -163,8 +180,11 @@ def matches(
         more = True
     if not rows:
         return [], more
-    oldest = rows[-1][0]
-    span = max(rows[0][0] - oldest, 1)
-    ranked = [Match(turn, value + 0.1 * (turn - oldest) / span) for turn, value in rows]
-    ranked.sort(key=lambda match: (-match.score, -match.turn))
-    return ranked, more
+    oldest = min(standing.at for _, _, standing in rows)
+    span = max(max(standing.at for _, _, standing in rows) - oldest, 1)
+    ranked = [
+        (round(score + RECENCY_WEIGHT * (standing.at - oldest) / span, 6), standing, turn)
+        for turn, score, standing in rows
+    ]
+    ranked.sort(key=lambda one: (-one[0], -one[1].at, one[1][1:]))
+    return [Match(turn, score) for score, _, turn in ranked], more

@@ -241,13 +241,22 @@ def place(connection: apsw.Connection, turn: StoredTurn) -> tuple[StoredSession,
     return session, file
 
 
+class Standing(NamedTuple):
+    """What orders turns of equal rank the same way in every store: time, then session and place."""
+
+    at: int
+    session: str
+    offset: int
+    part: int
+
+
 def kept(
     connection: apsw.Connection,
     numbers: Sequence[int],
     *,
     projects: Sequence[int] | None,
     roles: Sequence[int] | None,
-) -> set[int]:
+) -> dict[int, Standing]:
     """Filter turn numbers: no copies, no runs of our own, and by project and role where asked."""
     marks = ",".join(str(int(number)) for number in numbers)
     where = ""
@@ -256,8 +265,8 @@ def kept(
     if roles is not None:
         where += f" AND t.role IN ({','.join(str(int(one)) for one in roles)})"
     rows = connection.execute(
-        "SELECT t.id FROM turn t JOIN session s ON s.id = t.session_id"
+        "SELECT t.id, t.at, s.key, t.offset, t.part FROM turn t JOIN session s ON s.id = t.session_id"
         " JOIN file_session f ON f.session_id = t.session_id AND f.file_id = t.file_id"
         f" WHERE t.id IN ({marks}) AND s.own_run = 0 AND t.offset > f.copied_until{where}"
     )
-    return {row[0] for row in rows}
+    return {row[0]: Standing(row[1] or 0, row[2], row[3], row[4]) for row in rows}

@@ -121,7 +121,7 @@ class IngestWriter:
         self._sessions: dict[str, _Known | None] = {}
         self._projects: dict[str, int] = {}
         self._forgotten: set[str] = set()
-        self._next_turn = 1
+        self._next_turn = self._stored_turn = 1
         self.refresh()
 
     def refresh(self) -> None:
@@ -132,7 +132,7 @@ class IngestWriter:
         self.words.forget_cache()
         self._forgotten = {str(row[0]) for row in run("SELECT key FROM forgotten")}
         stored = run("SELECT value FROM meta WHERE name = 'next_turn'").get
-        self._next_turn = int(stored) if stored is not None else 1
+        self._next_turn = self._stored_turn = int(stored) if stored is not None else 1
 
     def begin(self) -> bool:
         """Open the write transaction; false when it is open already."""
@@ -144,6 +144,11 @@ class IngestWriter:
     def commit(self) -> None:
         """Commit what was written since ``begin``, if anything."""
         if self.connection.in_transaction:
+            if self._next_turn != self._stored_turn:
+                self.connection.execute(
+                    "INSERT OR REPLACE INTO meta VALUES ('next_turn', ?)", (self._next_turn,)
+                )
+                self._stored_turn = self._next_turn
             crash_point("ingest.before_commit")
             self.connection.execute("COMMIT")
             crash_point("ingest.after_commit")
@@ -364,7 +369,6 @@ class IngestWriter:
         if values:
             self.connection.executemany(_TURN, values)
             self._next_turn = number
-            self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('next_turn', ?)", (number,))
         return texts
 
     def _usages(self, file_id: int, chunk: Chunk, rows: dict[str, tuple[int, str] | None]) -> int:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from waypost.surfaces.cli.screen import Screen
 
 RECENT = 8
+GROUPS_SHOWN = 5
 
 
 def configure(name: str, parser: argparse.ArgumentParser) -> None:
@@ -171,19 +172,19 @@ def _show(screen: Screen, overview: Overview) -> None:
             ],
         ],
     )
-    screen.heading("Where it went")
-    rows = [
-        [
-            row.label,
-            format_tokens(row.tokens.total),
-            format_usd(format_amount(row.cost.usd), row.cost.lower_bound),
-        ]
-        for row in (*overview.by_project.rows[:5], *overview.by_model.rows[:5])
-    ]
-    screen.table(
-        [Column("project, model", flexible=True), Column("tokens", right=True), Column("cost", right=True)],
-        rows,
-    )
+    for heading, report in (("By project", overview.by_project), ("By model", overview.by_model)):
+        screen.heading(heading)
+        screen.table(
+            [Column("", flexible=True), Column("", right=True), Column("", right=True)],
+            [
+                [
+                    row.label,
+                    f"{format_tokens(row.tokens.total)} tokens",
+                    format_usd(format_amount(row.cost.usd), row.cost.lower_bound),
+                ]
+                for row in report.rows[:GROUPS_SHOWN]
+            ],
+        )
     screen.heading("Latest sessions")
     sessions_table(screen, overview.page.sessions)
     if total.cost.lower_bound:
