@@ -8,7 +8,7 @@ SYNC := UV_PYTHON_DOWNLOADS=never $(UV) sync --quiet --frozen --compile-bytecode
 RUN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev quickstart check test bench docs clean
+.PHONY: help setup setup-dev quickstart check test coverage bench docs clean
 
 help:  ## say what the targets do
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,6 +44,12 @@ test: setup-dev  ## the whole test suite
 	@sh tools/system_programs.sh
 	@sh tools/install_agents.sh || echo "the real agents are not installed; their tests are skipped"
 	@$(RUN)/python -m pytest -n auto --dist worksteal -q
+
+coverage: setup-dev  ## branch coverage of the in-process tests, shown, not a gate
+	@$(RUN)/coverage erase
+	@$(RUN)/coverage run -m pytest -q -p no:cacheprovider tests/unit tests/corpus tests/property >/dev/null || true
+	@$(RUN)/coverage combine --quiet
+	@$(RUN)/coverage report --skip-covered --sort=cover | tail -25
 
 bench: setup-dev  ## timed scenarios, as ratios; see bench/README.md
 	@$(RUN)/python bench/run.py
