@@ -7,7 +7,7 @@ from waypost.machine.files import read_text
 from waypost.machine.repository import find_configuration, find_repository
 from waypost.machine.store.words import ProjectFacts
 from waypost.rules.configuration import Configuration, parse_configuration
-from waypost.rules.projects import canonical_remote, project_name
+from waypost.rules.projects import canonical_remote, project_name, without_worktree
 
 CONFIGURATION_BYTES_MAX = 256 * 1024
 
@@ -16,7 +16,8 @@ class ProjectFinder:
     """Resolves folders to projects; one answer per folder for its life.
 
     The remote that the transcript states comes first, then the one of the checkout on this machine,
-    then the main working tree's path, then the folder itself.
+    then the main working tree's path, then the folder itself; of a worktree folder that is gone, the
+    folder it hung below.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class ProjectFinder:
         canonical = canonical_remote(remote) if remote else None
         if canonical is None and repository is not None and repository.remote_url is not None:
             canonical = canonical_remote(repository.remote_url)
-        root = repository.root if repository is not None else (cwd or "")
+        root = repository.root if repository is not None else without_worktree(cwd or "")
         if canonical is not None:
             roots = [root] if root else []
             return ProjectFacts(f"remote:{canonical}", project_name(canonical, root), canonical, roots)

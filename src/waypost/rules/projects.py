@@ -153,6 +153,19 @@ def _azure(host: str, segments: list[str]) -> tuple[str, list[str]]:
     return host, segments
 
 
+def without_worktree(path: str) -> str:
+    """Return the folder that a worktree folder hangs below, by the names that tools give such folders.
+
+    ``/r/repo/.worktrees/3`` and ``/r/repo/.claude/worktrees/x/src`` give ``/r/repo``; any other path is
+    returned as it is. For folders that are gone, where no ``.git`` can be asked any more.
+    """
+    for marker in ("/.worktrees/", "/.claude/worktrees/"):
+        place = path.find(marker)
+        if place > 0:
+            return path[:place]
+    return path
+
+
 def project_name(remote: str | None, root: str) -> str:
     """What a person calls the project: `acme/demo` of a canonical remote, else the last part of the root."""
     if remote:

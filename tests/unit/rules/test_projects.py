@@ -7,7 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from waypost.rules.projects import canonical_remote, gitdir_from_dotgit, project_name, remote_from_git_config
+from waypost.rules.projects import (
+    canonical_remote,
+    gitdir_from_dotgit,
+    project_name,
+    remote_from_git_config,
+    without_worktree,
+)
 
 any_text = st.text(st.characters(codec=None, categories=None))
 
@@ -299,3 +305,19 @@ def test_a_config_file_beyond_the_limit_is_not_read() -> None:
 )
 def test_a_dotgit_file_names_its_directory(text: str, expected: str | None) -> None:
     assert gitdir_from_dotgit(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "root"),
+    [
+        ("/r/repo/.worktrees/3", "/r/repo"),
+        ("/r/repo/.worktrees/soph/fix/src", "/r/repo"),
+        ("/r/repo/.claude/worktrees/x", "/r/repo"),
+        ("/r/repo", "/r/repo"),
+        ("/r/repo/.worktrees", "/r/repo/.worktrees"),
+        ("/.worktrees/3", "/.worktrees/3"),
+        ("", ""),
+    ],
+)
+def test_a_worktree_folder_that_is_gone_leads_to_the_folder_it_hung_below(path: str, root: str) -> None:
+    assert without_worktree(path) == root
