@@ -173,8 +173,13 @@ def _is_opaque(value: str) -> bool:
     return _OPAQUE.match(value) is not None and len(set(value)) >= 6
 
 
-# The whole token must read as words: what follows a real one without a gap must not excuse it.
-_STAND_IN = LazyPattern(r"[A-Za-z]{2,8}[-_](?:[A-Za-z]{2,8}[0-9]{0,2}[-_]){0,2}" + _WORDS.pattern)
+# The whole token must read as words: what follows a real one without a gap must not excuse it, also
+# when it happens to hold no digit. In words no lower-case letter stands alone beside a capital.
+_WORD = r"(?:(?:[A-Z]*+[a-z]{2,}+|[A-Z]++)++|[A-Za-z])"
+_STAND_IN = LazyPattern(
+    r"[A-Za-z]{2,8}[-_](?:[A-Za-z]{2,8}[0-9]{0,2}[-_]){0,2}"
+    rf"_*{_WORD}(?:[-_.:/ ]+{_WORD})*[-_]?[0-9]{{0,2}}"
+)
 
 
 def _whole(text: str, match: re.Match[str]) -> Span | None:

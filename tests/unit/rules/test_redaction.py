@@ -200,6 +200,30 @@ def test_a_distinctive_secret_is_masked_wherever_it_stands(before: str, secret: 
     assert any(finding.start <= start and end <= finding.end for finding in result.found)
 
 
+@pytest.mark.parametrize(
+    "word", ["undefined", "example", "your", "token", "test", "none", "xxxx", "placeholder"]
+)
+@pytest.mark.parametrize("secret", DISTINCTIVE)
+def test_a_placeholder_word_beside_a_secret_does_not_excuse_it(secret: str, word: str) -> None:
+    for shape in (word, word.upper(), word.title()):
+        for gap in ("", "-", "_", " ", "="):
+            assert secret not in redact(secret + gap + shape).text, (gap, shape)
+            if gap not in ("", "_"):
+                assert secret not in redact(shape + gap + secret).text, (shape, gap)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf" + "_yourHuggingFaceTokenGoesHerePlease",
+        "hf" + "_YOURHUGGINGFACETOKENGOESHEREPLEASE",
+        "gh" + "p_your_personal_access_token_goes_here_ok",
+    ],
+)
+def test_words_in_the_shape_of_a_token_are_kept(text: str) -> None:
+    assert redact(text).text == text
+
+
 @given(any_text, st.sampled_from(MASKED), any_text)
 @settings(max_examples=400, deadline=None)
 def test_every_secret_of_the_corpus_is_masked_on_a_line_of_its_own(
