@@ -153,6 +153,18 @@ class Asked:
         return found
 
 
+def read_in_order(ask: Asked, names: list[str], write: Callable[[str], Path], passes: int) -> None:
+    """Have files read in the order of their names: in a pass each, or in one by their ages."""
+    if passes == 2:
+        for name in names:
+            write(name)
+            ask.ingest()
+        return
+    paths = [write(name) for name in names]
+    newest(paths[0], among=paths)
+    ask.ingest()
+
+
 @pytest.fixture
 def ask(capfd: pytest.CaptureFixture[str]) -> Asked:
     return Asked(capfd)
@@ -239,15 +251,7 @@ def test_d3_a_copied_response_is_paid_once_by_its_first_session(
             ],
         )
 
-    order = [first, "s2" if first == "s1" else "s1"]
-    if passes == 2:
-        for name in order:
-            write(name)
-            ask.ingest()
-    else:
-        paths = [write(name) for name in order]
-        newest(paths[0], among=paths)
-        ask.ingest()
+    read_in_order(ask, [first, "s2" if first == "s1" else "s1"], write, passes)
     found = ask.sessions()
     assert (found["s1"]["tokens"]["output"], found["s1"]["shared_tokens"]["output"]) == (150, 0)
     assert (found["s2"]["tokens"]["output"], found["s2"]["shared_tokens"]["output"]) == (7, 150)
@@ -347,15 +351,7 @@ def test_d5_a_codex_fork_pays_only_what_it_added(
             return transcripts.codex(PARENT, parent_lines(turns=kind != "no turn ids"))
         return transcripts.codex(CHILD, child_lines(kind))
 
-    order = [first, "child" if first == "parent" else "parent"]
-    if passes == 2:
-        for name in order:
-            write(name)
-            ask.ingest()
-    else:
-        paths = [write(name) for name in order]
-        newest(paths[0], among=paths)
-        ask.ingest()
+    read_in_order(ask, [first, "child" if first == "parent" else "parent"], write, passes)
     found = ask.sessions()
     assert found[PARENT]["tokens"]["total"] == 250
     assert found[CHILD]["tokens"]["total"] == 40
