@@ -495,9 +495,14 @@ def test_a_key_that_others_may_read_exits_3(home: Home) -> None:
     assert "chmod 600" in error["hint"]
 
 
-def test_a_missing_key_exits_3(home: Home) -> None:
-    (home.folder / "waypost" / "waypost.key").unlink()
-    refused(run(home.environment, "sessions"), 3, "key_missing")
+def test_a_missing_key_exits_3_and_no_other_takes_its_place(home: Home) -> None:
+    key = home.folder / "waypost" / "waypost.key"
+    store = home.folder / "waypost" / "store" / "waypost.db"
+    before = store.read_bytes()
+    key.unlink()
+    for command in ("sessions", "ingest"):
+        refused(run(home.environment, command), 3, "key_missing")
+    assert not key.exists() and store.read_bytes() == before
 
 
 def test_a_damaged_store_exits_10(home: Home) -> None:
