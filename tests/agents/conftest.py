@@ -69,6 +69,20 @@ def run_claude_typed(claude_home: AgentHome) -> Callable[..., AgentRun]:
 
 
 @pytest.fixture
+def rejected_write(run_claude_typed: Callable[..., AgentRun], scenarios: Path) -> AgentRun:
+    """A person asks for a file, rejects it in words of their own, and asks on."""
+    steps = (
+        {"text": "Keep the key in a file.", "then": "quiet"},
+        {"keys": ("down", "down", "tab")},
+        {"text": "No, never in a file.", "then": "turn"},
+        {"text": "What did you change?", "then": "turn"},
+    )
+    run = run_claude_typed(scenarios / "rejected-write.yaml", steps, args=("--permission-mode", "default"))
+    run.require_ok()
+    return run
+
+
+@pytest.fixture
 def run_codex_typed(codex_home: AgentHome) -> Callable[..., AgentRun]:
     """``run_codex_typed(scenario, steps, ...)``: see :func:`agent_cli.run_codex_typed`."""
     return partial(agent_cli.run_codex_typed, codex_home)

@@ -85,24 +85,17 @@ def test_claude_records_a_failing_command_its_fix_and_every_billed_token(
     assert results[1]["content"].startswith("Exit code 1")
 
 
-def test_claude_says_who_wrote_a_prompt_and_keeps_the_words_of_a_rejection(
-    run_claude_typed: Runner, scenarios: Path
-) -> None:
-    steps = (
-        {"text": "Keep the key in a file.", "then": "quiet"},
-        {"keys": ("down", "down", "tab")},
-        {"text": "No, never in a file.", "then": "turn"},
-        {"text": "What did you change?", "then": "turn"},
-    )
-    run = run_claude_typed(scenarios / "rejected-write.yaml", steps, args=("--permission-mode", "default"))
-    run.require_ok()
-    [transcript] = run.transcripts
+def test_claude_says_who_wrote_a_prompt_and_keeps_the_words_of_a_rejection(rejected_write: AgentRun) -> None:
+    [transcript] = rejected_write.transcripts
     people = [line for line in records(transcript) if line.get("origin", {}).get("kind") == "human"]
-    assert [line["message"]["content"] for line in people] == [steps[0]["text"], steps[3]["text"]]
+    assert [line["message"]["content"] for line in people] == [
+        "Keep the key in a file.",
+        "What did you change?",
+    ]
     assert {line["promptSource"] for line in people} == {"typed"}
     [rejected] = [line for line in records(transcript) if line.get("toolDenialKind")]
     assert rejected["userFeedback"] == "No, never in a file."
-    assert not (run.home.workspace / "key.py").exists()
+    assert not (rejected_write.home.workspace / "key.py").exists()
 
 
 def test_codex_records_a_failing_command_its_fix_and_every_billed_token(

@@ -59,22 +59,14 @@ def test_a_codex_run_is_on_record_to_the_token(run_codex: Runner, scenarios: Pat
 
 
 def test_a_rejection_keeps_the_persons_words_and_makes_no_prompt_of_them(
-    run_claude_typed: Runner, scenarios: Path, waypost: Runner
+    rejected_write: Any, waypost: Runner
 ) -> None:
-    steps = (
-        {"text": "Keep the key in a file.", "then": "quiet"},
-        {"keys": ("down", "down", "tab")},
-        {"text": "No, never in a file.", "then": "turn"},
-        {"text": "What did you change?", "then": "turn"},
-    )
-    run = run_claude_typed(scenarios / "rejected-write.yaml", steps, args=("--permission-mode", "default"))
-    run.require_ok()
-    [session] = read(waypost, run, "claude")["sessions"]
+    [session] = read(waypost, rejected_write, "claude")["sessions"]
     assert session["prompts"] == 2
     turns = waypost("session", session["session"], "--json").data["turns"]
     assert [turn["text"] for turn in turns if turn["origin"] == "human"] == [
-        steps[0]["text"],
-        steps[3]["text"],
+        "Keep the key in a file.",
+        "What did you change?",
     ]
     [denied] = [turn["tool"] for turn in turns if turn["tool"] and turn["tool"]["denied"]]
     assert denied["feedback"] == "No, never in a file."
