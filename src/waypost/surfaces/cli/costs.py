@@ -7,7 +7,8 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from waypost.flows.app import App
-from waypost.flows.history import GROUPINGS, CostReport, CostRow, History, parse_optional_time
+from waypost.flows.arguments import parse_optional_time
+from waypost.flows.history import GROUPINGS, CostReport, CostRow, History
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result
 

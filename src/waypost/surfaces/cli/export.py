@@ -14,7 +14,8 @@ from pathlib import Path
 
 from waypost.errors import UsageError
 from waypost.flows.app import App
-from waypost.flows.history import LIMIT_MAX, History, SessionSummary, TurnView, parse_time
+from waypost.flows.arguments import LIMIT_MAX, parse_time
+from waypost.flows.history import History, SessionSummary, TurnView
 from waypost.records.codec import encode
 from waypost.records.transcript import Role
 from waypost.rules.display import neutralise

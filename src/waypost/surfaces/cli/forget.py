@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from waypost.errors import RefusedError, UsageError
 from waypost.flows.app import App
-from waypost.flows.history import History, parse_time
+from waypost.flows.arguments import parse_time
+from waypost.flows.history import History
 from waypost.flows.keeping import DERIVED, ForgetPlan, forget, plan_forget
 from waypost.machine.store.forgetting import Forgotten
 from waypost.rules.display import format_count

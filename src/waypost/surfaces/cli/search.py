@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from waypost.flows.app import App
-from waypost.flows.history import HITS_LIMIT, History, HitPage, checked_limit
+from waypost.flows.arguments import checked_limit
+from waypost.flows.history import HITS_LIMIT, History, HitPage
 from waypost.records.transcript import Role
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result

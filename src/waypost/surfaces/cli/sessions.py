@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 
 from waypost.errors import UsageError
 from waypost.flows.app import App
-from waypost.flows.history import (
-    SESSIONS_LIMIT,
-    TURNS_LIMIT,
-    History,
-    checked_limit,
-    harness_name,
-    parse_optional_time,
-)
+from waypost.flows.arguments import checked_limit, harness_name, parse_optional_time
+from waypost.flows.history import SESSIONS_LIMIT, TURNS_LIMIT, History
 from waypost.surfaces import views
 from waypost.surfaces.cli.running import Document, Result
 
